@@ -17,7 +17,7 @@ pub struct RunOptions {
     pub threads: NonZeroUsize,
     /// Finished stages to repeat; their previous outputs are set aside.
     pub force: Vec<String>,
-    /// The limit on the price of the answers; it overrides the config's limit.
+    /// The limit on the price of the answers.
     pub limit: PriceLimit,
     /// Resume trainings that another kind of machine started; the report names both kinds.
     pub mix_machines: bool,

@@ -140,7 +140,7 @@ fn cost(config: &Config, meter: Meter) -> Result<Cost, ExperimentError> {
     Ok(Cost::new(config, &meter, stages.concat()))
 }
 
-/// Checks the cost of a run's answers against the limit of the command line, or else of the config, by the rule of rounds.
+/// Checks the cost of a run's answers against the limit of the command line, by the rule of rounds.
 /// Answers of a simulation cost nothing.
 ///
 /// # Errors
@@ -153,14 +153,13 @@ pub(crate) fn check_price(
     if config.is_simulation() {
         return Ok(());
     }
-    let limit = if options.limit.most().is_some() { options.limit } else { config.privacy.limit };
     let price = match AnswerPrice::for_batches(to_charge, config.privacy.delta) {
         Ok(None) => return Ok(()),
         Ok(Some(price)) => Ok(price),
         Err(error) => Err(error),
     };
-    let checked = limit.check("the run", price, config.privacy.delta);
-    checked.map_err(|error| ExperimentError::key(&config.name, "privacy.max_epsilon", error))
+    let checked = options.limit.check("the run", price, config.privacy.delta);
+    checked.map_err(|error| ExperimentError::option("--max-epsilon", error))
 }
 
 /// Checks the cost of a run before any run of a sweep begins.

@@ -50,12 +50,12 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
 
     let place = Workplace::new(
         "name = \"odd\"\n[data]\nsource = \"none\"\npool_images = 9\n[votes]\nsource = \"uniform\"\n\
-         [queries]\ncount = 2\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\n\
-         [noise]\nmechanism = \"binomial\"\ncoins = 3\nthreshold = 9\nsource = \"simulation\"\n",
+         [queries]\ncount = 2\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\nthreshold = 9\n\
+         [noise]\nmechanism = \"binomial\"\ncoins = 3\nsource = \"simulation\"\n",
     );
-    place.fails(&["run", "config.toml"], 2, &["`noise.coins`", words[1], words[2]]);
+    place.fails(&["run", "config.toml"], 2, &["`row.0.coins`", words[1], words[2]]);
     place.succeeds(&["run", "config.toml", "--set", "noise.coins=4"]);
-    place.succeeds(&["run", "config.toml", "--set", "noise.threshold=0"]);
+    place.succeeds(&["run", "config.toml", "--set", "row.0.threshold=0"]);
 
     let binomial = ["--mechanism", "binomial", "--teachers", "20"];
     let claim = ["--epsilon", "9", "--delta", "1e-5"];

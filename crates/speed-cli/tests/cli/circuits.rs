@@ -202,8 +202,9 @@ fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
 
 #[test]
 fn real_noise_of_the_server_is_charged_with_its_threshold() {
+    let central = "aggregation = \"trusted\"\nplacement = \"central\"\nthreshold = 5";
     let place = Workplace::finished(
-        &UNIFORM.replace("\"simulation\"", "\"operating-system\"\nplacement = \"central\"\nthreshold = 5"),
+        &UNIFORM.replace("simulation", "operating-system").replace("aggregation = \"trusted\"", central),
     );
     let ledger = fs::read_to_string(place.path("results/circuits/ledger")).expect("a ledger");
     assert!(ledger.contains("threshold"), "{ledger}");

@@ -149,13 +149,10 @@ fn one_row() -> String {
 }
 
 #[test]
-fn students_are_kept_unless_the_config_says_otherwise_and_trained_again_on_request() {
+fn teachers_of_a_run_classify_with_its_config() {
     let place = Workplace::new(&one_row());
-    place.succeeds(&["run", "config.toml", "--set", "table.keep_students=false"]);
+    place.succeeds(&["run", "config.toml"]);
     let run = place.run_folder("results", "tiny");
-    assert!(!students(&run).is_empty() && models(&run).is_empty());
-    let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
-    assert!(!page.contains(".safetensors"));
     // The config knows the images of its teachers.
     write(&place.path("pool.npy"), &digits().slice(0..100));
     assert_eq!(classes(&place, &run.join("stages/teachers/teacher-0000.bin"), "pool.npy").len(), 100);
@@ -169,16 +166,6 @@ fn students_are_kept_unless_the_config_says_otherwise_and_trained_again_on_reque
     fs::write(run.join("config.toml"), config.replace("simulation", "operating-system")).expect("a config");
     let teacher = run.join("stages/teachers/teacher-0000.bin");
     place.fails(&["predict", "--model", text(&teacher), "pool.npy"], 4, &["config.toml"]);
-    fs::write(run.join("config.toml"), config).expect("a config");
-
-    let later = place.speed(&["run", "config.toml", "--json"]);
-    let said = String::from_utf8_lossy(&later.stderr);
-    assert!(said.contains("no models of 1 students") && said.contains("--force student"), "{said}");
-    let report: Value = serde_json::from_slice(&later.stdout).expect("JSON");
-    let run = place.path("results/tiny").join(report["run"].as_str().expect("an id"));
-    assert!(models(&run).is_empty());
-    place.succeeds(&["run", "config.toml", "--force", "student"]);
-    assert_eq!(models(&run).len(), 1);
 }
 
 /// A finished run of one student on pseudo-labels.

@@ -18,14 +18,13 @@ fn a_run_with_a_large_epsilon_requires_confirmation_before_any_charge() {
         place.fails(&[&RUN[..], arguments].concat(), 2, words);
         assert!(!place.path("results").exists(), "a refused run leaves nothing");
     };
-    refused(&[], &["no epsilon is known of the run", "no limit but inf", "privacy.max_epsilon"]);
+    refused(&[], &["no epsilon is known of the run", "no limit but inf", "--max-epsilon"]);
     refused(&["--set", "noise.gamma=6.0"], &["one answer may cost epsilon", "--max-epsilon", "hides next to nothing"]);
     refused(&["--set", "noise.gamma=6.0", "--stage", "votes"], &["hides next to nothing"]);
     refused(&["--set", "noise.gamma=6.0", "--stage", "aggregate", "--shard", "1/2"], &["hides next to nothing"]);
     refused(&["--set", "noise.gamma=6.0", "--max-epsilon", "20"], &["the run may cost epsilon", "allowed is 20"]);
     refused(&["--max-epsilon", "0"], &["--max-epsilon", "above 0"]);
     refused(&["--max-epsilon", "-1e-5"], &["--max-epsilon", "above 0"]);
-    refused(&["--set", "privacy.max_epsilon=-1.0"], &["privacy.max_epsilon", "above 0"]);
     let dry = place.succeeds(&[&RUN[..], &["--set", "noise.gamma=6.0", "--dry-run"]].concat());
     assert!(dry.contains("# REFUSED for its privacy cost: ") && dry.contains("no meaningful protection"), "{dry}");
     place.fails(
@@ -47,10 +46,6 @@ fn a_confirmed_run_is_done_and_not_asked_again() {
     assert_eq!(charged(&place), 2);
     let table = place.succeeds(&six);
     assert!(table.contains("no meaningful protection"), "{table}");
-    // A config key has the same effect, and is left out of a saved config that does not set it.
-    let saved = fs::read_to_string(place.run_folder("results", "real").join("config.toml")).expect("a config");
-    assert!(!saved.contains("max_epsilon"), "{saved}");
-    place.succeeds(&[&six[..], &["--set", "privacy.max_epsilon=1000.0", "--set", "name=other"]].concat());
     // A simulation costs nothing.
     place.succeeds(&[&RUN[..], &["--set", "noise.source=simulation", "--set", "name=simulated"]].concat());
 }

@@ -164,8 +164,6 @@ impl EnsembleConfig {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct TableConfig {
     pub repeats: usize,
-    #[serde(default = "on", skip_serializing_if = "is_on")]
-    pub keep_students: bool,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub baselines: bool,
 }

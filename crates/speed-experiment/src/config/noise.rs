@@ -20,27 +20,40 @@ pub struct RawNoise {
     pub sigma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub coins: u64,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub placement: NoisePlacement,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub threshold: i64,
     pub source: RandomnessKind,
 }
 
-/// The keys of a row that override `[noise]`, as written; 0 and "default" keep the section's values.
+/// The noise of a row's queries as written: the values of `[noise]`, unless the row overrides them, with the row's placement and
+/// threshold. Fingerprints of stages contain it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct WrittenNoise {
+    mechanism: MechanismKind,
+    gamma: f64,
+    #[serde(skip_serializing_if = "is_unset")]
+    sigma: f64,
+    #[serde(skip_serializing_if = "is_unset")]
+    coins: u64,
+    #[serde(skip_serializing_if = "is_unset")]
+    placement: NoisePlacement,
+    #[serde(skip_serializing_if = "is_unset")]
+    threshold: i64,
+    source: RandomnessKind,
+}
+
+/// The noise keys of a row, as written; 0 and "default" keep the section's values. Only rows have a placement and a threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RowNoise {
-    pub(super) mechanism: Choice<MechanismKind>,
+    pub(super) mechanism: Choice,
     pub(super) gamma: f64,
     pub(super) sigma: f64,
     pub(super) coins: u64,
-    pub(super) placement: Choice<NoisePlacement>,
+    pub(super) placement: NoisePlacement,
     pub(super) threshold: i64,
 }
 
-/// A row's choice as written: a name, or "default" for the section's choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice<T>(pub Option<T>);
+/// A row's mechanism as written: a name, or "default" for the section's mechanism.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice(pub Option<MechanismKind>);
 
 /// The noise of a query, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,11 +93,21 @@ pub(super) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
 impl RawNoise {
     /// Checks the section for an ensemble of `teachers`.
     pub(super) fn check(&self, teachers: usize) -> Result<NoiseConfig, Fault> {
-        let query =
-            self.query(teachers).map_err(|Fault { key, message }| Fault::new(format!("noise.{key}"), message))?;
+        let query = self
+            .written()
+            .query(teachers)
+            .map_err(|Fault { key, message }| Fault::new(format!("noise.{key}"), message))?;
         Ok(NoiseConfig { query, randomness: self.source, written: self.clone() })
     }
 
+    /// Returns the noise of rows without keys of their own.
+    pub(super) fn written(&self) -> WrittenNoise {
+        let Self { mechanism, gamma, sigma, coins, source } = *self;
+        WrittenNoise { mechanism, gamma, sigma, coins, placement: NoisePlacement::default(), threshold: 0, source }
+    }
+}
+
+impl WrittenNoise {
     /// Checks the noise of a query; faults name the key within the section.
     fn query(&self, teachers: usize) -> Result<QueryNoise, Fault> {
         let (key, noise) = self.distribution(teachers)?;
@@ -145,7 +168,7 @@ impl RawNoise {
 impl RowNoise {
     /// Checks the noise of a row together with the section, and that of its checks; faults name the key within the row.
     pub(super) fn check(&self, width: f64, section: &NoiseConfig, teachers: usize) -> Result<RowQueries, Fault> {
-        let merged = self.merged(section);
+        let merged = self.merged(&section.written);
         if width == 0.0 {
             return Ok(RowQueries { answers: merged.query(teachers)?, check: None });
         }
@@ -153,9 +176,9 @@ impl RowNoise {
             return refuse("threshold", "found 0, but a check compares with a threshold: expected a number of votes");
         }
         // The answers have no threshold of their own, so their coins may be odd.
-        let answers = RawNoise { threshold: 0, ..merged.clone() }.query(teachers)?;
+        let answers = WrittenNoise { threshold: 0, ..merged.clone() }.query(teachers)?;
         // The width is that of the row's mechanism, which reads only one of these keys.
-        let check = RawNoise { gamma: width, sigma: width, coins: 0, ..merged };
+        let check = WrittenNoise { gamma: width, sigma: width, coins: 0, ..merged };
         let of_check = |Fault { key, message }: Fault| match key.as_str() {
             "gamma" | "sigma" => Fault::new("check_noise", message),
             _ => Fault::new(key, message),
@@ -164,22 +187,21 @@ impl RowNoise {
         Ok(RowQueries { answers, check: Some(QueryNoise { is_check: true, ..check }) })
     }
 
-    /// Returns the noise of a row as if it were a section.
-    fn merged(&self, section: &NoiseConfig) -> RawNoise {
-        let written = &section.written;
+    /// Returns the noise of a row with the values of the section that it does not override.
+    fn merged(&self, section: &RawNoise) -> WrittenNoise {
         let or = |own: f64, section: f64| if own == 0.0 { section } else { own };
-        let mechanism = self.mechanism.0.unwrap_or(written.mechanism);
+        let mechanism = self.mechanism.0.unwrap_or(section.mechanism);
         // A row's own coins or sigma replace both values of the section, because binomial noise has only one of them.
         let has_own_width = self.coins != 0 || self.sigma != 0.0;
         let inherits_coins = mechanism == MechanismKind::Binomial && !has_own_width;
-        RawNoise {
+        WrittenNoise {
             mechanism,
-            gamma: or(self.gamma, written.gamma),
-            sigma: if has_own_width { self.sigma } else { written.sigma },
-            coins: if inherits_coins { written.coins } else { self.coins },
-            placement: self.placement.0.unwrap_or(written.placement),
-            threshold: if self.threshold == 0 { written.threshold } else { self.threshold },
-            source: written.source,
+            gamma: or(self.gamma, section.gamma),
+            sigma: if has_own_width { self.sigma } else { section.sigma },
+            coins: if inherits_coins { section.coins } else { self.coins },
+            placement: self.placement,
+            threshold: self.threshold,
+            source: section.source,
         }
     }
 }
@@ -218,11 +240,11 @@ impl QueryNoise {
         self.placement == NoisePlacement::Central
     }
 
-    /// Returns the noise as written in `[noise]`; the parameters of other mechanisms are 0. The coins of binomial noise
-    /// are those of all teachers, so that noise of the same width has the same form.
+    /// Returns the noise as written; the parameters of other mechanisms are 0. The coins of binomial noise are those of all
+    /// teachers, so that noise of the same width has the same form.
     #[must_use]
-    pub(crate) fn written(&self, source: RandomnessKind) -> RawNoise {
-        let mut raw = RawNoise {
+    pub(crate) fn written(&self, source: RandomnessKind) -> WrittenNoise {
+        let mut raw = WrittenNoise {
             mechanism: self.mechanism().kind(),
             gamma: 0.0,
             sigma: 0.0,
@@ -246,31 +268,25 @@ impl From<&NoiseConfig> for RawNoise {
     }
 }
 
-impl<T> Default for Choice<T> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-/// The name of the section's choice.
+/// The name of the section's mechanism.
 const DEFAULT: &str = "default";
 
-impl<T: Serialize> Serialize for Choice<T> {
+impl Serialize for Choice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Some(choice) => choice.serialize(serializer),
+            Some(mechanism) => mechanism.serialize(serializer),
             None => serializer.serialize_str(DEFAULT),
         }
     }
 }
 
-impl<'de, T: std::str::FromStr<Err = speed_core::NameError>> Deserialize<'de> for Choice<T> {
+impl<'de> Deserialize<'de> for Choice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         if name == DEFAULT {
             return Ok(Self(None));
         }
-        let choice = name.parse().map_err(|error| format!("{error}, or {DEFAULT}"));
-        choice.map(|choice| Self(Some(choice))).map_err(serde::de::Error::custom)
+        let mechanism = name.parse::<MechanismKind>().map_err(|error| format!("{error}, or {DEFAULT}"));
+        mechanism.map(|mechanism| Self(Some(mechanism))).map_err(serde::de::Error::custom)
     }
 }

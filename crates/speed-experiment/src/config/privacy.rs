@@ -1,7 +1,7 @@
-//! Delta and limits of the privacy cost: `[privacy]`.
+//! Delta and limit of the privacy cost: `[privacy]`.
 
 use serde::{Deserialize, Serialize};
-use speed_accountant::{Delta, PriceLimit};
+use speed_accountant::Delta;
 
 use super::fault::{Fault, refuse};
 use super::noise::is_unset;
@@ -14,19 +14,15 @@ pub struct RawPrivacy {
     pub delta: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub budget: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub max_epsilon: f64,
 }
 
-/// Delta and limits of the privacy cost, checked.
+/// Delta and limit of the privacy cost, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyConfig {
     /// The delta of every bound.
     pub delta: Delta,
     /// The largest data-independent epsilon of all answers in the experiment's ledger.
     pub budget: Option<f64>,
-    /// The limit on the price of a run's answers.
-    pub limit: PriceLimit,
 }
 
 impl RawPrivacy {
@@ -36,19 +32,13 @@ impl RawPrivacy {
         if !(self.budget >= 0.0 && self.budget.is_finite()) {
             return refuse("privacy.budget", format!("found {:?}, expected a number of at least 0", self.budget));
         }
-        let most = Some(self.max_epsilon).filter(|most| *most != 0.0);
-        let limit = PriceLimit::new(most).map_err(|error| Fault::new("privacy.max_epsilon", error))?;
         let budget = Some(self.budget).filter(|&budget| budget > 0.0);
-        Ok(PrivacyConfig { delta, limit, budget })
+        Ok(PrivacyConfig { delta, budget })
     }
 }
 
 impl From<&PrivacyConfig> for RawPrivacy {
     fn from(privacy: &PrivacyConfig) -> Self {
-        Self {
-            delta: privacy.delta.get(),
-            budget: privacy.budget.unwrap_or(0.0),
-            max_epsilon: privacy.limit.most().unwrap_or(0.0),
-        }
+        Self { delta: privacy.delta.get(), budget: privacy.budget.unwrap_or(0.0) }
     }
 }

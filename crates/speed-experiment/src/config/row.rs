@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind, is_legible};
-use speed_mechanism::{HonestRatio, MechanismKind};
+use speed_mechanism::HonestRatio;
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
@@ -22,7 +22,7 @@ pub struct RawRow {
     pub queries: usize,
     pub honest_ratio: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub mechanism: Choice<MechanismKind>,
+    pub mechanism: Choice,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub gamma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -30,7 +30,7 @@ pub struct RawRow {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub coins: u64,
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub placement: Choice<NoisePlacement>,
+    pub placement: NoisePlacement,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub threshold: i64,
     #[serde(default, skip_serializing_if = "is_unset")]

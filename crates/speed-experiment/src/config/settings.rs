@@ -1,7 +1,6 @@
 //! A config in the words of its report.
 
 use serde::Serialize;
-use speed_core::NoisePlacement;
 use speed_mechanism::{Mechanism, MechanismKind};
 
 use super::experiment::RawConfig;
@@ -17,16 +16,14 @@ impl RawConfig {
     pub(crate) fn noise_in_words(&self) -> String {
         let (noise, teachers) = (&self.noise, self.ensemble.teachers);
         let kind = noise.mechanism;
-        let width = match noise.distribution(teachers).map(|(_, noise)| noise.mechanism()) {
+        let width = match noise.written().distribution(teachers).map(|(_, noise)| noise.mechanism()) {
             Ok(Mechanism::Binomial { coins }) => {
                 format!("coins {} a teacher (deviation {:.1})", coins.of_teacher(teachers), coins.deviation())
             }
             _ => format!("{} {}", kind.parameter(), if kind.is_inverse() { noise.gamma } else { noise.sigma }),
         };
         let kind = if kind == MechanismKind::default() { String::new() } else { format!("{kind}, ") };
-        let place = if noise.placement == NoisePlacement::Central { ", added by the server" } else { "" };
-        let threshold = if noise.threshold == 0 { String::new() } else { format!(", threshold {}", noise.threshold) };
-        format!("{kind}{width}{place}{threshold}")
+        format!("{kind}{width}")
     }
 }
 

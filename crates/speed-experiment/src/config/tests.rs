@@ -203,11 +203,12 @@ fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
     refuse("sigma = -1\n", &["test.toml:3", "`noise.sigma`", "from 0.01"]);
     refuse("coins = 65537\n", &["test.toml:3", "`noise.coins`", "from 1 to 1048576"]);
     // With a threshold, the coins of a teacher are even: sqrt(750) / 2 = 13.7 would be enough for 13.5 votes.
-    refuse("coins = 3\nthreshold = 9\n", &["test.toml:3", "`noise.coins`", "3 coins", "an even number"]);
-    let confident = with("sigma = 13.5\nthreshold = 9\n");
-    assert_eq!([all(&with("sigma = 13.5\n")), all(&confident)], [750.0, 1_000.0]);
+    let row = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n";
+    refuse(&format!("coins = 3\n{row}threshold = 9\n"), &["`row.0.coins`", "3 coins", "an even number"]);
+    let confident = with(&format!("sigma = 13.5\n{row}threshold = 9\n"));
+    assert_eq!([all(&with("sigma = 13.5\n")), confident.rows[0].noise.mechanism().scale()], [750.0, 1_000.0]);
     // A server draws all coins by itself.
-    refuse("coins = 400\nplacement = \"central\"\n", &["test.toml:3", "`noise.coins`", "100000 coins"]);
+    refuse(&format!("coins = 400\n{row}placement = \"central\"\n"), &["`row.0.coins`", "100000 coins"]);
     refused("[noise]\ncoins = 4\n", &[], &["test.toml:2", "`noise.coins`", "discrete-laplace"]);
     let sweep = format!("{binomial}coins = 4\n[sweep]\ncoins = [2, 6]\n");
     let sweep = Sweep::load(&Source::new("test.toml", &sweep)).expect("a sweep");
@@ -244,9 +245,9 @@ fn the_name_of_published_runs_is_reserved() {
 
 #[test]
 fn a_row_may_have_noise_of_its_own() {
-    let rows = "[noise]\nsource = \"simulation\"\nthreshold = 150\n[[row]]\nname = \"a\"\naggregation = \"encrypted\"\n\
+    let rows = "[noise]\nsource = \"simulation\"\n[[row]]\nname = \"a\"\naggregation = \"encrypted\"\nthreshold = 150\n\
                 [[row]]\nname = \"b\"\naggregation = \"trusted\"\nmechanism = \"skellam\"\nsigma = 40\nthreshold = 200\n\
-                [[row]]\nname = \"c\"\naggregation = \"encrypted\"\ngamma = 0.5\nplacement = \"central\"\n";
+                [[row]]\nname = \"c\"\naggregation = \"encrypted\"\ngamma = 0.5\nplacement = \"central\"\nthreshold = 150\n";
     let config = load(rows, &[]).expect("a config");
     let noise = |row: usize| {
         let noise = config.rows[row].noise;
@@ -257,12 +258,13 @@ fn a_row_may_have_noise_of_its_own() {
     assert_eq!(noise(2), ("discrete-laplace", 0.5, true, Some(150)));
     assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
     let refuse = |keys: &str, parts: &[&str]| refused(&format!("{rows}{keys}"), &[], parts);
-    refuse("honest_ratio = 0.9\n", &["test.toml:18", "`row.2.honest_ratio`", "central"]);
-    refuse("circuit = \"paper\"\n", &["test.toml:18", "`row.2.circuit`", "no threshold"]);
-    refuse("mechanism = \"laplace\"\n", &["test.toml:18", "`row.2.mechanism`", "discrete-laplace or skellam"]);
-    refuse("sigma = -1\nmechanism = \"skellam\"\n", &["test.toml:18", "`row.2.sigma`"]);
+    refuse("honest_ratio = 0.9\n", &["test.toml:19", "`row.2.honest_ratio`", "central"]);
+    refuse("circuit = \"paper\"\n", &["test.toml:19", "`row.2.circuit`", "no threshold"]);
+    refuse("mechanism = \"laplace\"\n", &["test.toml:19", "`row.2.mechanism`", "discrete-laplace or skellam"]);
+    refuse("sigma = -1\nmechanism = \"skellam\"\n", &["test.toml:19", "`row.2.sigma`"]);
     refuse("[[row]]\nname = \"d\"\naggregation = \"non-private\"\ngamma = 1\n", &["`row.3.aggregation`", "no noise"]);
-    refused(&rows.replace("threshold = 150", "threshold = 9007199254740993"), &[], &["`noise.threshold`"]);
+    refused(&rows.replace("threshold = 150", "threshold = 9007199254740993"), &[], &["`row.0.threshold`"]);
+    refused("[noise]\nthreshold = 150\n", &[], &["test.toml:2", "`noise.threshold`", "row.0.threshold"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ const ELSEWHERE: [(&[&str], &str); 3] = [
     (
         &["epsilon", "eps", "target_epsilon"],
         "no key sets epsilon, which follows from the noise: `speed calibrate --epsilon E --delta D --queries N` finds noise.gamma for an \
-         epsilon; privacy.max_epsilon and privacy.budget limit it",
+         epsilon; --max-epsilon and privacy.budget limit it",
     ),
     (
         &["scale", "b", "lambda", "inverse_scale"],

@@ -12,8 +12,8 @@ use crate::report::{ModelFile, Report, ReportRow};
 use crate::stages::{Context, Subjects, folder_of_row, kept_weights};
 use crate::store::{example_image, model_name, write_atomic};
 
-/// Writes the model of every student whose stage kept its weights. Rows and runs may share a student, but a model belongs to
-/// one row of one run: otherwise it would tell that the noise of one row changed no label of another.
+/// Writes the model of every student. Rows and runs may share a student, but a model belongs to one row of one run: otherwise it
+/// would tell that the noise of one row changed no label of another.
 ///
 /// A model that cannot be written is reported; the results of the run do not depend on it.
 ///
@@ -23,22 +23,16 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
     let (config, run, Some(pictures)) = (context.config, context.store.folder(), context.pictures()) else {
         return Ok(());
     };
-    if !config.table.keep_students {
-        return Ok(());
-    }
     let Some(images) = context.images() else { return Ok(()) };
     let encoder = pictures.encoder.as_ref().map(|encoder| encoder.of_model(config, pictures.pool.shape().channels));
-    let (mut missing, mut written) = (0, 0);
+    let mut written = 0;
     for (index, row) in report.rows.iter().enumerate() {
         let mut models = Vec::new();
         let mut first = None;
         // A model of labels without a claim tells about the votes.
         let is_secret = report.is_protected() && row.data_independent.is_none();
         for (repeat, student) in row.students.iter().enumerate() {
-            let Some(weights) = kept_weights(run, &student.stage)? else {
-                missing += 1;
-                continue;
-            };
+            let Some(weights) = kept_weights(run, &student.stage)? else { continue };
             let subjects =
                 Subjects { shape: images.pool.shape(), encoder: encoder.clone(), classes: images.class_names.clone() };
             let device = context.device.fingerprint.map(ToString::to_string);
@@ -62,11 +56,6 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
                 context.store.write_below(&path.with_file_name(name), text.as_bytes(), is_secret)?;
             }
         }
-    }
-    if missing > 0 {
-        context.progress.note(&format!(
-            "no models of {missing} students, whose weights were not kept; --force student trains them again and keeps them"
-        ));
     }
     if written > 0 {
         write_atomic(&example_image(run), &picture::of_image(&pictures.pool, 0)?)?;

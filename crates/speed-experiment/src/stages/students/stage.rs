@@ -43,7 +43,7 @@ impl Stage for Student<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let outcome = Session::new(context, self, folder).train()?;
-        if context.config.table.keep_students && !self.is_alone() {
+        if !self.is_alone() {
             self.keep(folder, &outcome.student)?;
         }
         let accuracies = outcome.accuracy.zip(outcome.accuracy_raw);
