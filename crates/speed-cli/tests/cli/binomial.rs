@@ -53,33 +53,33 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
          [queries]\ncount = 2\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\n\
          [noise]\nmechanism = \"binomial\"\ncoins = 3\nthreshold = 9\nsource = \"simulation\"\n",
     );
-    place.fails(&["run", "config.toml"], 2, &["`noise.coins`", words[1], words[2]]);
-    place.succeeds(&["run", "config.toml", "--set", "noise.coins=4"]);
-    place.succeeds(&["run", "config.toml", "--set", "noise.threshold=0"]);
+    place.fails("run config.toml", 2, &["`noise.coins`", words[1], words[2]]);
+    place.succeeds("run config.toml --set noise.coins=4");
+    place.succeeds("run config.toml --set noise.threshold=0");
 
-    let binomial = ["--mechanism", "binomial", "--teachers", "20"];
-    let claim = ["--epsilon", "9", "--delta", "1e-5"];
-    let with = |command: &[&'static str], more: &[&'static str]| [command, more, &binomial].concat();
-    place.succeeds(&["ledger", "create", "ledger", "--epsilon", "90", "--delta", "1e-5"]);
+    let binomial = "--mechanism binomial --teachers 20";
+    let claim = "--epsilon 9 --delta 1e-5";
+    let with = |command: &str, more: &str| format!("{command} {more} {binomial}");
+    place.succeeds("ledger create ledger --epsilon 90 --delta 1e-5");
     for command in [
-        &["account", "--any-votes", "--queries", "2", "--delta", "1e-5"][..],
-        &[&["calibrate"], &claim[..]].concat(),
-        &["ledger", "charge", "ledger", "--queries", "2"],
+        "account --any-votes --queries 2 --delta 1e-5",
+        format!("calibrate {claim}").as_str(),
+        "ledger charge ledger --queries 2",
     ] {
-        place.fails(&with(command, &["--coins", "3", "--threshold", "9"]), 2, &words);
-        place.succeeds(&with(command, &["--coins", "4", "--threshold", "9"]));
+        place.fails(&with(command, "--coins 3 --threshold 9"), 2, &words);
+        place.succeeds(&with(command, "--coins 4 --threshold 9"));
     }
     // The votes of an audit are those of the teachers, and it has a threshold unless told otherwise.
-    let audit = ["audit", "--mechanism", "binomial", "--coins", "3", "--votes", "6,4", "--runs", "100"];
+    let audit = "audit --mechanism binomial --coins 3 --votes 6,4 --runs 100";
     place.fails(&audit, 2, &words);
-    place.succeeds(&[&audit[..], &["--no-threshold"]].concat());
+    place.succeeds(&format!("{audit} --no-threshold"));
     // Calibrated coins are even.
-    let coins = |more: &[&'static str]| {
-        let more = [&claim[..], more, &["--queries", "20", "--json"]].concat();
-        let found = place.json(&with(&["calibrate"], &more));
+    let coins = |more: &str| {
+        let more = format!("{claim} {more} --queries 20 --json");
+        let found = place.json(&with("calibrate", &more));
         found["scale"].as_f64().expect("coins") as u64 / 20
     };
-    let (without, with) = (coins(&["--classes", "10"]), coins(&["--classes", "10", "--threshold", "9"]));
+    let (without, with) = (coins("--classes 10"), coins("--classes 10 --threshold 9"));
     assert_eq!(with, without.next_multiple_of(2));
 }
 
@@ -112,8 +112,7 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
     assert!(text.contains(influence), "{text}");
     let text = parties.succeeds("student", "round proven/round.toml");
     assert!(text.contains(influence), "{text}");
-    let json = parties.succeeds("student", "round proven/round.toml --json");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("json");
+    let json = parties.json("student", "round proven/round.toml --json");
     assert_eq!(
         json["one_teacher"],
         serde_json::json!({ "teachers": 1, "bits": 3, "least": -2, "most": 3, "moves": 3.0 })

@@ -15,30 +15,16 @@ use crate::cli::predict::{students, text};
 const ARRAYS: &str = r#"
 name = "arrays"
 seed = 1
-[data]
-source = "arrays"
-folder = "arrays"
-pool_images = 30
-[ensemble]
-teachers = 1
-[votes]
-source = "truth"
-[queries]
-count = 9
-[student]
-method = "pseudo-labels"
-[student.pseudo_labels]
-epochs = 3
-epoch_images = 60
-warmup_epochs = 1
-label_epochs = 2
-batch = 15
-labelled_batch = 6
-[table]
-repeats = 1
-[[row]]
-name = "true labels"
-aggregation = "non-private"
+data = { source = "arrays", folder = "arrays", pool_images = 30 }
+ensemble = { teachers = 1 }
+votes = { source = "truth" }
+queries = { count = 9 }
+student.method = "pseudo-labels"
+student.pseudo_labels = { epochs = 3, epoch_images = 60, warmup_epochs = 1, label_epochs = 2, batch = 15, labelled_batch = 6 }
+table = { repeats = 1 }
+row = [
+    { name = "true labels", aggregation = "non-private" },
+]
 "#;
 
 fn arrays() -> Workplace {

@@ -74,6 +74,47 @@ pub(crate) fn encrypted() -> String {
     TINY.replace(&format!("{row}\"trusted\""), &format!("{row}\"encrypted\""))
 }
 
+/// The arguments of a command line: a text whose words are separated by blanks, or a list, whose words may contain blanks.
+pub(crate) trait Line {
+    fn words(&self) -> Vec<&str>;
+}
+
+impl Line for str {
+    fn words(&self) -> Vec<&str> {
+        self.split_whitespace().collect()
+    }
+}
+
+impl Line for String {
+    fn words(&self) -> Vec<&str> {
+        self.as_str().words()
+    }
+}
+
+impl Line for [&str] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl<const N: usize> Line for [&str; N] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl Line for Vec<&str> {
+    fn words(&self) -> Vec<&str> {
+        self.clone()
+    }
+}
+
+impl<T: Line + ?Sized> Line for &T {
+    fn words(&self) -> Vec<&str> {
+        (*self).words()
+    }
+}
+
 /// A directory with a config, in which the binary runs.
 pub(crate) struct Workplace {
     folder: TempDir,
@@ -110,34 +151,64 @@ impl Workplace {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+    /// Writes a file, and its folder.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, content).expect(name);
+    }
+
+    #[track_caller]
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> String {
+        String::from_utf8(self.bytes(name)).expect("text")
+    }
+
+    pub(crate) fn command(&self, line: &(impl Line + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_speed"));
-        command.args(arguments).current_dir(self.folder.path()).env_remove("SPEED_DATASETS");
+        command.args(line.words()).current_dir(self.folder.path()).env_remove("SPEED_DATASETS");
         command
     }
 
-    pub(crate) fn speed(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("the binary starts")
+    pub(crate) fn speed(&self, line: &(impl Line + ?Sized)) -> Output {
+        self.command(line).output().expect("the binary starts")
+    }
+
+    /// Runs the binary, expects success, and returns standard output and standard error.
+    #[track_caller]
+    pub(crate) fn outputs(&self, line: &(impl Line + ?Sized)) -> (String, String) {
+        let Output { status, stdout, stderr } = self.speed(line);
+        let said = String::from_utf8(stderr).expect("text");
+        assert!(status.success(), "{said}");
+        (String::from_utf8(stdout).expect("text"), said)
     }
 
     /// Runs the binary, expects success, and returns standard output.
     #[track_caller]
-    pub(crate) fn succeeds(&self, arguments: &[&str]) -> String {
-        let output = self.speed(arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
+    pub(crate) fn succeeds(&self, line: &(impl Line + ?Sized)) -> String {
+        self.outputs(line).0
+    }
+
+    /// Runs the binary, expects success, and returns standard error.
+    #[track_caller]
+    pub(crate) fn says(&self, line: &(impl Line + ?Sized)) -> String {
+        self.outputs(line).1
     }
 
     /// Returns standard output as JSON.
     #[track_caller]
-    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.succeeds(arguments)).expect("JSON")
+    pub(crate) fn json(&self, line: &(impl Line + ?Sized)) -> Value {
+        serde_json::from_str(&self.succeeds(line)).expect("JSON")
     }
 
     /// Runs the binary and expects this exit code and these words in one message.
     #[track_caller]
-    pub(crate) fn fails(&self, arguments: &[&str], code: i32, words: &[&str]) {
-        check_failure(&self.speed(arguments), code, words);
+    pub(crate) fn fails(&self, line: &(impl Line + ?Sized), code: i32, words: &[&str]) {
+        check_failure(&self.speed(line), code, words);
     }
 
     /// Returns the directory of the only run of `experiment` in `results`.
@@ -170,8 +241,14 @@ pub(crate) fn check_failure(output: &Output, code: i32, words: &[&str]) {
     let errors = message.lines().filter(is_error).count();
     assert_eq!(errors, 1, "one message, not {errors}: {message}");
     assert!(!message.contains("panicked"), "{message}");
+    contains(&message, words);
+}
+
+/// Expects all of these words in a text.
+#[track_caller]
+pub(crate) fn contains(text: &str, words: &[&str]) {
     for word in words {
-        assert!(message.contains(word), "{word:?} is not in {message:?}");
+        assert!(text.contains(word), "{word:?} is not in {text:?}");
     }
 }
 
@@ -209,4 +286,9 @@ pub(crate) fn models(run: &Path) -> BTreeMap<String, Vec<u8>> {
         (name, fs::read(path).expect("a model"))
     };
     files.filter(|path| path.extension().is_some_and(|end| end == "safetensors")).map(named).collect()
+}
+
+/// Returns the options that set these keys.
+pub(crate) fn sets(keys: &[&str]) -> String {
+    keys.iter().map(|key| format!(" --set {key}")).collect()
 }

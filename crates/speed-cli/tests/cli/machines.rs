@@ -12,7 +12,7 @@ const PORTABLE: &str = include_str!("portable.json");
 #[test]
 fn portable_trainings_have_these_bytes_on_every_machine() {
     let place = Workplace::new(TINY);
-    place.succeeds(&["run", "config.toml", "--set", "arithmetic=portable"]);
+    place.succeeds("run config.toml --set arithmetic=portable");
     let run = place.run_folder("results", "tiny");
     let environment = read_json(&run.join("env.json"));
     assert_eq!(environment["arithmetic"], "portable");
@@ -37,9 +37,9 @@ fn portable_trainings_have_these_bytes_on_every_machine() {
 #[test]
 fn portable_arithmetic_requires_the_cpu() {
     let place = Workplace::new(TINY);
-    let run = ["run", "config.toml", "--set", "arithmetic=portable", "--set", "device=wgpu"];
+    let run = "run config.toml --set arithmetic=portable --set device=wgpu";
     place.fails(&run, 2, &["arithmetic", "device = \"cpu\""]);
-    place.fails(&["run", "config.toml", "--set", "arithmetic=quick"], 2, &["arithmetic", "portable"]);
+    place.fails("run config.toml --set arithmetic=quick", 2, &["arithmetic", "portable"]);
 }
 
 #[test]

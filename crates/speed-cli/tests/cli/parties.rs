@@ -7,7 +7,7 @@ use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_round::{Party, RoundFile, RoundRandomness, teacher};
 
-use crate::cli::common::check_failure;
+use crate::cli::common::{check_failure, contains};
 use crate::cli::roles::{AGGREGATE, Parties};
 use crate::cli::verify::forge;
 
@@ -238,10 +238,7 @@ fn parties_that_can_vote_for_a_class_are_counted_and_a_class_of_no_party_is_refu
     introduce("student identity", "student", "");
     introduce("server keygen", "server", "");
     let said = introduce("teacher keygen", "north", " --classes benign,malignant");
-    assert!(
-        said.contains("the card states the classes benign, malignant, which all parties of a round read"),
-        "{said}"
-    );
+    contains(&said, &["the card states the classes benign, malignant, which all parties of a round read"]);
     introduce("teacher keygen", "south", " --classes benign");
     introduce("teacher keygen", "west", "");
     let round = |classes: &str, out: &str| {
@@ -272,10 +269,7 @@ fn parties_that_can_vote_for_a_class_are_counted_and_a_class_of_no_party_is_refu
         )
     };
     let said = parties.succeeds("student", &plan(3));
-    assert!(
-        said.contains("parties that can vote for each class that a card states: benign 3, malignant 2\n"),
-        "{said}"
-    );
+    contains(&said, &["parties that can vote for each class that a card states: benign 3, malignant 2\n"]);
     check_failure(
         &parties.run("student", &plan(3).replace("--teachers 3", "--teachers 4")),
         3,

@@ -286,8 +286,7 @@ fn a_killed_server_resumes_to_the_same_bytes() {
     for teacher in 0..2 {
         parties.answer(teacher, &labels(teacher, queries));
     }
-    let undisturbed = parties.succeeds("server", &format!("{AGGREGATE} --json"));
-    let undisturbed: serde_json::Value = serde_json::from_str(&undisturbed).expect("json");
+    let undisturbed = parties.json("server", &format!("{AGGREGATE} --json"));
     assert_eq!(undisturbed["missing"], serde_json::json!([2]));
     let expected = fs::read(parties.path("server", "result")).expect("a result");
 
@@ -300,8 +299,7 @@ fn a_killed_server_resumes_to_the_same_bytes() {
     // Messages that arrive now are late; all other results stay the same.
     parties.answer(2, &labels(2, queries));
     parties.send(("server/inbox", "teacher-2.msg"), (&format!("{killed}/inbox"), "teacher-2.msg"));
-    let report = parties.succeeds(&killed, &format!("{AGGREGATE} --json"));
-    let report: serde_json::Value = serde_json::from_str(&report).expect("json");
+    let report = parties.json(&killed, &format!("{AGGREGATE} --json"));
     assert!(report["resumed"] == kept, "{report}");
     assert_eq!((&report["refused"][0]["teacher"], &report["refused"][0]["reason"]), (&2.into(), &"late".into()));
     assert!(fs::read(parties.path(&killed, "result")).expect("a result") == expected, "bytes differ");
@@ -501,8 +499,7 @@ fn a_missing_ledger_is_created_without_a_budget() {
     parties.agree_in_votes(1, &[1, 2]);
     parties.succeeds("server", &AGGREGATE.replace(" --simulation 13", ""));
     for party in ["teacher 0", "server"] {
-        let ledger = parties.succeeds(party, "ledger show signing.ledger --json");
-        let ledger: serde_json::Value = serde_json::from_str(&ledger).expect("json");
+        let ledger = parties.json(party, "ledger show signing.ledger --json");
         assert_eq!(
             (&ledger["budget"]["epsilon"], &ledger["queries"]),
             (&serde_json::Value::Null, &2.into()),
