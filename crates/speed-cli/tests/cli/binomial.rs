@@ -8,29 +8,8 @@ use speed_aggregation::{PrivacyNoise, PublicKey};
 use speed_core::{NoisePlacement, RandomnessKind};
 use speed_round::{Roster, RoundFile, Terms, student};
 
-use crate::cli::common::{Workplace, check_failure};
-use crate::cli::roles::{AGGREGATE, ANSWER, Parties, in_process, labels};
-
-const OPEN: &str =
-    "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys";
-
-#[test]
-fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
-    // A threshold, and the shares of three teachers of four.
-    let (queries, teachers) = (4, 3);
-    let parties = Parties::new();
-    parties.agree(queries, teachers + 1, "--coins 4 --threshold 4 --min-teachers 3");
-    let text = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
-    assert!(text.contains("mechanism = \"binomial\"\ncoins = 4\n"), "binomial noise is the default: {text}");
-    for teacher in 0..teachers {
-        parties.answer(teacher, &labels(teacher, queries));
-    }
-    parties.succeeds("server", AGGREGATE);
-    parties.send(("server", "result"), ("student", "result"));
-    parties.succeeds("student", OPEN);
-    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
-    assert_eq!(written, in_process(&parties, queries, teachers));
-}
+use crate::cli::common::Workplace;
+use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
 
 #[test]
 fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
@@ -44,7 +23,7 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
                  --proofs off --simulation --out odd.toml --coins 3";
     for noise in ["teachers", "server"] {
         let line = format!("{round} --threshold 2 --noise {noise}");
-        check_failure(&parties.run("student", &line), 2, &words);
+        parties.fails("student", &line, 2, &words);
     }
     parties.succeeds("student", round);
 
@@ -91,9 +70,9 @@ fn a_teacher_agrees_to_coins() {
     // 1.2 votes need 2.88 coins each.
     assert!(shown.contains("noise binomial coins=6 (3 of each teacher): each teacher adds a share"), "{shown}");
     assert!(!shown.contains("can move"), "no teacher is proven: {shown}");
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    parties.write("teacher 0", "votes.csv", "1\n2\n");
     let answer = format!("{ANSWER} --simulation 8 --mechanism binomial --out message");
-    let fails = |line: &str, words: &[&str]| check_failure(&parties.run("teacher 0", line), 2, words);
+    let fails = |line: &str, words: &[&str]| parties.fails("teacher 0", line, 2, words);
     fails(&format!("{answer} --coins 4"), &["coins=8", "coins=6"]);
     fails(&format!("{answer} --gamma 0.1"), &["needs --coins", "found --gamma"]);
     parties.succeeds("teacher 0", &format!("{answer} --coins 3"));
@@ -122,7 +101,7 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
 /// Writes the file of a round that names the proof key at `key`, as a student with a changed program could.
 fn with_key(parties: &Parties, noise: PrivacyNoise, key: &Path) -> RoundFile {
     let proof_key = ProofKey::from_bytes(&fs::read(key).expect("a key")).expect("a proof key");
-    let public_key = fs::read(parties.path("student", "public.key")).expect("a key");
+    let public_key = parties.bytes("student", "public.key");
     let terms = Terms {
         name: "other range".into(),
         roster: Roster::read(&parties.path("student", "roster.toml")).expect("a roster"),
@@ -161,7 +140,7 @@ fn teacher_and_server_refuse_a_proof_key_of_another_range() {
     let words = ["proof.key", "a proof key for values of ", &expected];
     assert!(!parties.path("teacher 0", "votes.csv").exists());
     let answer = format!("{ANSWER} --simulation 8 --out message --proof-key proof.key");
-    check_failure(&parties.run("teacher 0", &answer), 3, &words);
+    parties.fails("teacher 0", &answer, 3, &words);
     fs::create_dir_all(parties.path("server", "inbox")).expect("an inbox");
-    check_failure(&parties.run("server", &format!("{AGGREGATE} --proof-key proof.key")), 3, &words);
+    parties.fails("server", &format!("{AGGREGATE} --proof-key proof.key"), 3, &words);
 }

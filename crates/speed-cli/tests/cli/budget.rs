@@ -9,7 +9,7 @@ use serde_json::Value;
 use speed_core::fixture::exhaustive;
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{Workplace, check_failure, determined, read_json};
+use crate::cli::common::{Workplace, check_failure, determined, entries, read_json};
 
 /// Rows with real noise, without images. Their names differ only in characters that directory names do not keep.
 pub(crate) const REAL: &str = r#"
@@ -83,7 +83,7 @@ pub(crate) fn charged(place: &Workplace) -> u64 {
 /// Lists the directories of the stages that answer, finished or not.
 fn stages(place: &Workplace) -> Vec<PathBuf> {
     let folder = place.run_folder("results", "real").join("stages");
-    let names = fs::read_dir(folder).expect("stages").map(|entry| entry.expect("entry").path());
+    let names = entries(&folder).into_iter();
     let mut all: Vec<PathBuf> = names
         .filter(|path| {
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -119,7 +119,7 @@ fn rows_whose_names_look_alike_have_folders_of_their_own() {
     place.write("renamed.toml", config);
     place.succeeds("run renamed.toml");
     assert_eq!(charged(&place), 16);
-    let runs = fs::read_dir(place.path("results/real")).expect("runs").map(|entry| entry.expect("entry").path());
+    let runs = entries(&place.path("results/real")).into_iter();
     let renamed = runs.map(|run| run.join("stages/aggregate-renamed/labels.csv")).find(|path| path.exists());
     assert_eq!(fs::read(renamed.expect("the renamed row")).expect("labels"), labels);
 }
@@ -323,9 +323,9 @@ fn two_runs_at_once_charge_the_same_answers_once() {
     }
     assert!(ended.len() >= 2);
     assert_eq!(charged(&place), 16);
-    let runs = fs::read_dir(place.path("results/real")).expect("runs").map(|entry| entry.expect("entry").path());
+    let runs = entries(&place.path("results/real")).into_iter();
     let labels = runs.filter(|run| run.is_dir()).map(|run| {
-        let stages = fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path());
+        let stages = entries(&run.join("stages")).into_iter();
         let mut labels: Vec<_> = stages.filter_map(|stage| fs::read(stage.join("labels.csv")).ok()).collect();
         labels.sort();
         labels

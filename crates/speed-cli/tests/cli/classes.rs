@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cli::bad_input::{bands, npy};
-use crate::cli::common::Workplace;
+use crate::cli::common::{Workplace, entries};
 use crate::cli::own_images;
 use crate::cli::pages::check_alone;
 use crate::cli::predict::{students, text};
@@ -125,7 +125,7 @@ fn baselines_are_measured_on_the_same_images_and_only_if_asked() {
     let page = read(&folder.join("tables/report.html"));
     assert!(page.contains("label spreading") && page.contains("mean teacher"), "not in the page");
     // Only students of rows are kept as models.
-    let stages = fs::read_dir(folder.join("stages")).expect("stages").map(|stage| stage.expect("an entry").path());
+    let stages = entries(&folder.join("stages")).into_iter();
     let baselines: Vec<_> = stages.filter(|path| path.to_string_lossy().contains("baseline-labelled")).collect();
     assert_eq!(baselines.len(), 3);
     assert!(baselines.iter().all(|path| !path.join("student.safetensors").exists()));

@@ -115,6 +115,18 @@ impl<T: Line + ?Sized> Line for &T {
     }
 }
 
+/// Returns [`TINY`] with one student of each kind, as a sweep over these keys.
+pub(crate) fn swept(keys: &str) -> String {
+    format!("{}\n[sweep]\n{keys}\n", TINY.replace("repeats = 2", "repeats = 1"))
+}
+
+/// The paths in a directory, which must exist.
+#[track_caller]
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
 /// A directory with a config, in which the binary runs.
 pub(crate) struct Workplace {
     folder: TempDir,
@@ -214,9 +226,8 @@ impl Workplace {
     /// Returns the directory of the only run of `experiment` in `results`.
     #[track_caller]
     pub(crate) fn run_folder(&self, results: &str, experiment: &str) -> PathBuf {
-        let runs: Vec<PathBuf> = fs::read_dir(self.path(results).join(experiment))
-            .expect("results")
-            .map(|entry| entry.expect("entry").path())
+        let runs: Vec<PathBuf> = entries(&self.path(results).join(experiment))
+            .into_iter()
             // The experiment's ledger is a file beside the runs.
             .filter(|path| path.is_dir())
             .collect();
@@ -259,8 +270,7 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     for name in ["tables/table.md", "tables/table.json"] {
         files.insert(name.to_owned(), fs::read(run.join(name)).expect(name));
     }
-    for stage in fs::read_dir(run.join("stages")).expect("stages") {
-        let stage = stage.expect("entry").path();
+    for stage in entries(&run.join("stages")) {
         // Results that were set aside are kept in the same directory.
         if stage.file_name().is_some_and(|name| name.to_string_lossy().contains(".superseded")) {
             continue;
@@ -278,9 +288,7 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
 #[track_caller]
 pub(crate) fn models(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let rows = fs::read_dir(run.join("models")).into_iter().flatten().map(|row| row.expect("an entry").path());
-    let files = rows.filter(|row| row.is_dir()).flat_map(|row| {
-        fs::read_dir(row).expect("models").map(|model| model.expect("an entry").path()).collect::<Vec<_>>()
-    });
+    let files = rows.filter(|row| row.is_dir()).flat_map(|row| entries(&row));
     let named = |path: PathBuf| {
         let name = path.strip_prefix(run).expect("a model of the run").to_string_lossy().into_owned();
         (name, fs::read(path).expect("a model"))

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::cli::common::{Workplace, contains};
+use crate::cli::common::{Workplace, contains, entries};
 
 /// True labels instead of votes, and two small students: a very short run.
 const SMALL: &str = r#"
@@ -30,8 +30,7 @@ fn two_runs_and_the_paper() {
     place.succeeds("run config.toml --set seed=4 --set student.epochs=3");
     let first = first.to_str().expect("a path");
     let second = {
-        let runs =
-            fs::read_dir(place.path("results/small")).expect("results").map(|entry| entry.expect("entry").path());
+        let runs = entries(&place.path("results/small")).into_iter();
         runs.filter(|run| run.is_dir()).find(|run| run != Path::new(first)).expect("a second run")
     };
     let second = second.file_name().expect("a name").to_str().expect("an id");

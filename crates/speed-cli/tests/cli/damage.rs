@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use speed_core::fixture::{copy_folder, exhaustive};
 
 use crate::cli::budget::{self, RUN, charged};
-use crate::cli::common::{Workplace, determined, encrypted};
+use crate::cli::common::{Workplace, determined, encrypted, entries};
 
 /// A tiny run with every kind of stage, one student of each method.
 fn config() -> String {
@@ -24,7 +24,7 @@ fn config() -> String {
 /// All files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+    for entry in entries(&folder) {
         if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }
     }
     found.sort();

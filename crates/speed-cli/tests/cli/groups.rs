@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::cli::common::{Workplace, check_failure};
-use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
+use crate::cli::common::Workplace;
+use crate::cli::roles::{ANSWER, OPEN, Parties};
 use crate::cli::way::{json, picture, place, train};
 
 /// A list of queries as the test itself reads it: the groups in order, each with its images.
@@ -191,7 +191,7 @@ fn an_encrypted_round_labels_groups_with_classes_by_name() {
         picture(&parties.path("student/pool", &format!("{number:02}.png")), usize::from(number) % 3, number);
     }
     let list = "name,group\n04.png,right\n00.png,left\n01.png,right\n03.png,left\n02.png,7\n05.png,7\n08.png,7\n";
-    fs::write(parties.path("student", "queries.csv"), list).expect("a list");
+    parties.write("student", "queries.csv", list);
     parties.agree(3, 2, "--gamma 9 --query-list queries.csv --classes a,b,c,d");
     for (teacher, votes) in
         ["name,label\n7,c\nleft,a\nright,b\n", "name,label\nright,b\nleft,a\n7,c\n"].into_iter().enumerate()
@@ -207,27 +207,20 @@ fn an_encrypted_round_labels_groups_with_classes_by_name() {
             ("name,label\nleft,a\nright,B\n7,c\n", ["line 3", "query \"right\"", "expected a, b, c, d"]),
             ("right,b\nleft,a\n7,c\n", ["line 1", "expected the names of columns", "(a, b, c, d)"]),
         ] {
-            fs::write(parties.path(&party, "votes.csv"), wrong).expect("votes");
-            check_failure(&parties.run(&party, &answer), 3, &words);
+            parties.write(&party, "votes.csv", wrong);
+            parties.fails(&party, &answer, 3, &words);
         }
-        fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
+        parties.write(&party, "votes.csv", votes);
         assert!(parties.succeeds(&party, &answer).contains("classes in the order of their numbers: a,b,c,d"));
         parties.send((&party, "message"), ("server/inbox", &format!("teacher-{teacher}.msg")));
     }
-    parties.succeeds("server", AGGREGATE);
-    parties.send(("server", "result"), ("student", "result"));
-    let open =
-        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
+    parties.aggregate();
     // An answer that the student knows.
-    let known = format!("{open} --known known.csv --query-list queries.csv");
-    fs::write(parties.path("student", "known.csv"), "name,label\nleft,0\n").expect("a known answer");
-    check_failure(
-        &parties.run("student", &known),
-        3,
-        &["known.csv", "line 2: expected a class of the round (a, b, c, d)"],
-    );
-    assert_eq!(json(&parties.succeeds("student", open))["labelled"], 3);
-    let labels = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+    parties.write("student", "known.csv", "name,label\nleft,0\n");
+    let known = format!("{OPEN} --known known.csv --query-list queries.csv");
+    parties.fails("student", &known, 3, &["known.csv", "line 2: expected a class of the round (a, b, c, d)"]);
+    let (report, labels) = parties.open();
+    assert_eq!(report["labelled"], 3);
     assert_eq!(labels, "query,label\n0,b\n1,a\n2,c\n", "right, left, 7");
 
     let train = "student train --pool pool --labels labels.csv --query-list queries.csv --round round.toml --result result \
@@ -235,12 +228,13 @@ fn an_encrypted_round_labels_groups_with_classes_by_name() {
     let text = parties.succeeds("student", train);
     assert!(text.contains("3 labels of groups with 7 of 30 images, 0 queries without an answer"), "{text}");
     let order = format!("{train} --classes a,b,d,c").replace("student.safetensors", "other");
-    check_failure(
-        &parties.run("student", &order),
+    parties.fails(
+        "student",
+        &order,
         3,
         &["labels.csv", "the round's classes a, b, c, d in this order, found a, b, d, c"],
     );
-    fs::write(parties.path("student", "queries.csv"), list.replace("05.png,7", "05.png,left")).expect("a list");
+    parties.write("student", "queries.csv", list.replace("05.png,7", "05.png,left"));
     let other = train.replace("student.safetensors", "other");
-    check_failure(&parties.run("student", &other), 3, &["queries.csv", "SHA-256"]);
+    parties.fails("student", &other, 3, &["queries.csv", "SHA-256"]);
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cli::bad_input::npy;
 use crate::cli::budget::REAL;
-use crate::cli::common::{TINY, Workplace, encrypted};
+use crate::cli::common::{TINY, Workplace, encrypted, entries};
 
 const DOCUMENTED: &str = include_str!("../../../../docs/json.md");
 
@@ -73,7 +73,7 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     json("run swept.toml");
 
     // Reports of other versions are refused by name.
-    let mut runs = fs::read_dir(place.path("results/real")).expect("runs").map(|entry| entry.expect("an entry").path());
+    let mut runs = entries(&place.path("results/real")).into_iter();
     let sweep = runs.find(|path| path.join("sweep.json").exists()).expect("a sweep");
     for (folder, name) in [(place.path("results/tiny").join(id), "tables/report.json"), (sweep, "sweep.json")] {
         let path = folder.join(name);

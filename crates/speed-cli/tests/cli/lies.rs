@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::cli::common::{check_failure, contains};
+use crate::cli::common::contains;
 use crate::cli::json::documented;
 use crate::cli::roles::Parties;
 
@@ -38,11 +38,11 @@ fn evaluated() -> Parties {
 fn the_student_opens_a_result_only_after_a_teacher_computed_it_again() {
     let parties = evaluated();
     // Nothing vouches for the answers yet.
-    check_failure(&parties.run("student", OPEN), 2, &["no teacher verified", "speed server verify", "--unverified"]);
+    parties.fails("student", OPEN, 2, &["no teacher verified", "speed server verify", "--unverified"]);
     assert!(!parties.path("student", "labels.csv").exists() && parties.path("student", "secret.key").exists());
     let revealed = documented(&parties.succeeds("server", &format!("{REVEAL} --out seed --json")));
     assert_eq!(revealed["out"], "seed");
-    check_failure(&parties.run("server", &format!("{REVEAL} --out seed")), 4, &["never overwritten"]);
+    parties.fails("server", &format!("{REVEAL} --out seed"), 4, &["never overwritten"]);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -60,7 +60,7 @@ fn the_student_opens_a_result_only_after_a_teacher_computed_it_again() {
     parties.send(("teacher 1", "verification"), ("student", "verification"));
     let report = documented(&parties.succeeds("student", &format!("{OPEN} --verification verification")));
     assert_eq!((&report["verified_by"], &report["labelled"]), (&serde_json::json!([1]), &1.into()));
-    assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,3\n");
+    assert_eq!(parties.read("student", "labels.csv"), "query,label\n0,3\n");
     assert!(!parties.path("student", "secret.key").exists());
 }
 
@@ -80,5 +80,5 @@ fn a_log_that_contradicts_the_result_convicts_the_server() {
     assert!(!parties.path("teacher 1", "verification").exists());
     // The second result is not the one of the seed.
     parties.send(("server", "again"), ("teacher 1", "result"));
-    check_failure(&parties.run("teacher 1", VERIFY), 3, &["seed", "is of the result"]);
+    parties.fails("teacher 1", VERIFY, 3, &["seed", "is of the result"]);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::cli::common::{TINY, Workplace, read_json};
+use crate::cli::common::{TINY, Workplace, entries, read_json};
 
 /// Digests of everything that networks computed (scripts/check-portable compares an emulated processor with this file).
 /// With `SPEED_RENEW=1` in the environment, the test rewrites the file.
@@ -17,7 +17,7 @@ fn portable_trainings_have_these_bytes_on_every_machine() {
     let environment = read_json(&run.join("env.json"));
     assert_eq!(environment["arithmetic"], "portable");
     let mut digests = BTreeMap::new();
-    for stage in fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path()) {
+    for stage in entries(&run.join("stages")) {
         // Epsilons depend on the system's mathematical functions.
         let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
         if !name.starts_with("account-") {

@@ -153,7 +153,7 @@ fn a_file_in_the_place_of_another_is_named_by_its_kind() {
     };
     parties.send(("student", "evaluation.key"), ("teacher 0", "evaluation.key"));
     parties.send(("student", "roster.toml"), ("teacher 0", "roster.toml"));
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    parties.write("teacher 0", "votes.csv", "1\n2\n");
     let answer = format!("{ANSWER} --simulation 8 --out message");
     for (option, right, file, words) in [
         (

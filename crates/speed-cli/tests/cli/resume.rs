@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use speed_core::fixture::exhaustive;
 
-use crate::cli::common::{TINY, Workplace, check_failure, contains, determined, encrypted, models};
+use crate::cli::common::{TINY, Workplace, check_failure, contains, determined, encrypted, entries, models};
 
 #[test]
 fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads() {
@@ -113,7 +113,7 @@ fn a_damaged_checkpoint_is_reported_and_its_training_restarts() {
     let run = place.run_folder("results", "tiny");
     let (expected, kept) = (determined(&run), models(&run));
     let mut students = 0;
-    for stage in std::fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("an entry").path()) {
+    for stage in entries(&run.join("stages")) {
         if stage.join("student.json").exists() {
             // The state after a kill, except for the bytes.
             std::fs::remove_file(stage.join("stage.json")).expect("a record");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::budget;
-use crate::cli::common::{TINY, Workplace, determined, encrypted};
+use crate::cli::common::{TINY, Workplace, determined, encrypted, entries, swept};
 
 /// The stages with shards, each with the stage that must be done before its shards can begin.
 const STAGES: [(&str, &str); 3] = [("data", "teachers"), ("queries", "aggregate"), ("aggregate", "student")];
@@ -76,7 +76,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
 
 /// Lists the remains of killed writes in a run.
 fn unfinished(run: &Path) -> Vec<PathBuf> {
-    let stages = fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path());
+    let stages = entries(&run.join("stages")).into_iter();
     let files =
         stages.flat_map(|stage| fs::read_dir(stage).expect("a stage")).map(|entry| entry.expect("entry").path());
     files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".writing-"))).collect()
@@ -165,9 +165,7 @@ fn kill_some(place: &Workplace, results: &str, stage: &str, of: usize, kills: u3
 
 #[test]
 fn a_sweep_s_units_are_done_once_by_its_shards() {
-    let tiny = TINY.replace("repeats = 2", "repeats = 1");
-    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
-    let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
+    let place = Workplace::new(&swept("gamma = [0.5, 1.0]"));
     place.succeeds("run config.toml --results one");
     for (before, stage) in STAGES {
         place.succeeds(&format!("run config.toml --results two --stage {before}"));

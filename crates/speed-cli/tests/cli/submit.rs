@@ -10,7 +10,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use self::fake::Cluster;
-use crate::cli::common::{TINY, Workplace, check_failure, contains, determined, encrypted, read_json};
+use crate::cli::common::{Workplace, check_failure, contains, determined, encrypted, read_json, swept};
 
 #[test]
 fn steps_are_submitted_in_order_each_depending_on_the_previous() {
@@ -244,9 +244,7 @@ fn a_missing_or_refusing_cluster_is_reported() {
 
 #[test]
 fn a_sweep_is_submitted_as_one() {
-    let tiny = TINY.replace("repeats = 2", "repeats = 1");
-    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
-    let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
+    let cluster = Cluster::new("a sweep", &swept("gamma = [0.5, 1.0]"));
     let submit = || -> Value {
         let said = cluster.submits(&["--shards", "2", "--set", "seed=9", "--json"]);
         serde_json::from_str(&said).expect("JSON")

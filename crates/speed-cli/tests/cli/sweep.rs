@@ -3,13 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::cli::common::{TINY, Workplace, contains};
+use crate::cli::common::{TINY, Workplace, contains, swept};
 
-/// [`TINY`] with one student of each kind, for two gammas and two seeds.
+/// Two gammas and two seeds.
 fn sweep() -> String {
-    let tiny = TINY.replace("repeats = 2", "repeats = 1");
-    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
-    format!("{head}[sweep]\ngamma = [0.5, 1.0]\nseed = [3, 4]\n\n{rows}")
+    swept("gamma = [0.5, 1.0]\nseed = [3, 4]")
 }
 
 /// Returns the directories of the runs, and the directory of the sweep's tables.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::common::{TINY, Workplace, read_json};
 use crate::cli::predict::text;
-use crate::cli::roles::{AGGREGATE, Parties, labels};
+use crate::cli::roles::{Parties, labels};
 
 /// Returns the SHA-256 of a text.
 fn sha256(text: &str) -> String {
@@ -185,12 +185,8 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
     for teacher in 0..2 {
         parties.answer(teacher, &labels(teacher, queries));
     }
-    parties.succeeds("server", AGGREGATE);
-    parties.send(("server", "result"), ("student", "result"));
-    parties.succeeds(
-        "student",
-        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys",
-    );
+    parties.aggregate();
+    parties.open();
     for image in 0..20_u8 {
         let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
         picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
@@ -199,7 +195,7 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
     parties.succeeds("student", &format!("{train} --result result --out counted.safetensors"));
     parties.succeeds("student", &format!("{train} --out least.safetensors"));
     let card = |name: &str| -> Value {
-        let text = fs::read(parties.path("student", &format!("{name}-card.json"))).expect("a card");
+        let text = parties.bytes("student", &format!("{name}-card.json"));
         serde_json::from_slice(&text).expect("JSON")
     };
     let counted = card("counted");
@@ -210,7 +206,7 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
     assert_eq!((&counted["simulation"], &counted["publishable"]), (&json!(true), &json!(false)));
     // Without the result, it is unknown whether the labels are those of the round.
     assert!(card("least")["publishable"].is_null());
-    let page = fs::read_to_string(parties.path("student", "least-card.md")).expect("a card");
+    let page = parties.read("student", "least-card.md");
     assert!(page.contains("at least 2 of 3 teachers counted"), "{page}");
     assert!(counted["source"]["round"]["sum"].is_string());
     // The smallest number that the round accepts is the number that was counted, so the epsilons are equal.

@@ -172,7 +172,7 @@ fn a_run_asks_for_the_form_and_the_classes_that_it_cannot_know() {
 /// A round of three queries with two teachers; the student's list names the queries.
 fn round(list: &str, queries: usize) -> Parties {
     let parties = Parties::new();
-    fs::write(parties.path("student", "queries.csv"), list).expect("a list");
+    parties.write("student", "queries.csv", list);
     parties.agree(queries, 2, "--gamma 1 --query-list queries.csv");
     parties.send(("student", "queries.csv"), ("teacher 0", "queries.csv"));
     parties
@@ -181,13 +181,13 @@ fn round(list: &str, queries: usize) -> Parties {
 #[test]
 fn a_teachers_votes_may_name_the_queries_in_any_order() {
     let parties = round("\u{feff}name\r\n\"b, left.png\"\r\n17\r\na.png\r\n", 3);
-    let votes = |text: &[u8]| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
+    let votes = |text: &[u8]| parties.write("teacher 0", "votes.csv", text);
     let answer = format!("{ANSWER} --simulation 8 --out message --new-registry --registry ");
     let message = |text: &str, registry: &str| {
         votes(text.as_bytes());
         parties
             .succeeds("teacher 0", &format!("{answer}{registry} --ledger {registry}.ledger --query-list queries.csv"));
-        let message = fs::read(parties.path("teacher 0", "message")).expect("a message");
+        let message = parties.bytes("teacher 0", "message");
         fs::remove_file(parties.path("teacher 0", "message")).expect("a message");
         message
     };
@@ -206,7 +206,7 @@ fn a_teachers_votes_may_name_the_queries_in_any_order() {
     refused(b"a.png,2\n17,0\nc.png,1\n", list, &["line 3", "c.png", "not a query"]);
     refused(b"a.png,2\n17,0\n\"b, left.png\",1\n", "", &["line 1", "a.png", "names need --query-list"]);
     // Another list is refused, and so is the same list in another program's format.
-    fs::write(parties.path("teacher 0", "queries.csv"), "name\nb\n17\na.png\n").expect("a list");
+    parties.write("teacher 0", "queries.csv", "name\nb\n17\na.png\n");
     refused(b"3\n0\n2\n", list, &["queries.csv", "SHA-256"]);
 }
 
@@ -224,22 +224,18 @@ fn a_byte_order_mark_before_a_text_is_ignored() {
         fs::read_to_string(path).expect("a card")
     };
     let roster: String = ["student", "server", "teacher 0", "teacher 1"].into_iter().map(card).collect();
-    fs::write(parties.path("student", "joined.toml"), &roster).expect("a roster");
+    parties.write("student", "joined.toml", &roster);
     let line = "student round --accept-wrong-labels --public-key public.key --name joined --queries 3 --classes 4 --roster joined.toml --proofs off \
                 --gamma 1 --simulation --reuse-keys --out joined-round.toml";
     parties.succeeds("student", line);
     // Cards joined by PowerShell, as UTF-16.
-    fs::write(
-        parties.path("student", "joined.toml"),
-        roster.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>(),
-    )
-    .expect("a roster");
+    parties.write("student", "joined.toml", roster.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
     let output =
         parties.command("student", &line.replace("joined-round", "other")).output().expect("the binary starts");
     check_failure(&output, 3, &["joined.toml", "UTF-16"]);
     marked(&parties.path("teacher 0", "round.toml"));
     marked(&parties.path("teacher 0", "signing.key"));
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n3\n").expect("votes");
+    parties.write("teacher 0", "votes.csv", "1\n2\n3\n");
     parties.succeeds("teacher 0", &format!("{ANSWER} --simulation 8 --out message"));
 
     let place = Workplace::new(RUN);

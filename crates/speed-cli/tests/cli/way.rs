@@ -7,7 +7,7 @@ use image::{GrayImage, Luma};
 use serde_json::Value;
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{Line as _, Workplace};
+use crate::cli::common::{Line as _, Workplace, entries};
 
 /// Settings of a quick training that learns bars from frames.
 const QUICK: &str = "--set teacher.shift=1";
@@ -144,8 +144,7 @@ fn parts_are_teachers_of_their_own_and_patients_stay_together() {
     place.succeeds(&format!("{vote} votes.npy"));
     place.succeeds(&format!("{vote} votes"));
     let table = place.bytes("votes.npy");
-    let mut files: Vec<_> =
-        fs::read_dir(place.path("votes")).expect("files").map(|file| file.expect("one").path()).collect();
+    let mut files = entries(&place.path("votes"));
     files.sort();
     let label = |line: &str| match line.rsplit(',').next().expect("a label") {
         "" => -1,
