@@ -24,7 +24,7 @@ fn config() -> String {
 /// All files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in entries(&folder) {
+    for entry in entries(folder) {
         if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }
     }
     found.sort();

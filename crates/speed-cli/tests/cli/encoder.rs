@@ -219,7 +219,7 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
     let to = "--to safetensors --out teacher.safetensors --quiet";
     place.succeeds(&format!("export --model {teacher} {to}"));
     let copied = "--model teacher.safetensors --encoder encoder.onnx pool.npy";
-    assert_eq!(classes(&predictions(&place, &copied)), expected);
+    assert_eq!(classes(&predictions(&place, copied)), expected);
     let card = folder.join("models/clear-text/model-card.json");
     place.succeeds(&format!("verify {}", text(&card)));
 

@@ -72,11 +72,11 @@ fn a_claim_includes_samplers_only_if_delta_does() {
     assert!(words(&unnamed).contains("delta includes no sampler's distance") && unnamed["samplers_included"] == false);
     // The sampler's distance exceeds this delta, so the charge assumes exact noise and states this.
     let known = "--teachers 250 --classes 10";
-    let beyond = charge("tiny", &known);
+    let beyond = charge("tiny", known);
     assert!(words(&beyond).contains("delta includes no sampler's distance") && beyond["samplers_included"] == false);
 
     create(&place, "known", "20", "1e-5");
-    let named = charge("known", &known);
+    let named = charge("known", known);
     let distance = number(&named["charges"][0]["sampling_distance"]);
     // 2500 draws a query, each within 2^-100.
     assert!(distance > 0.0 && distance <= 25_000.0 * 2f64.powi(-100) * 1.001, "{distance:e}");

@@ -56,14 +56,14 @@ fn a_division_key_is_made_once_with_a_warning_and_kept_secret() {
     let key = place.path("division.key");
     fs::remove_file(&key).expect("the key of the tests");
     let parts = "--parts 1 --classes down,flat,up --set teacher.steps=1 --quiet";
-    let said = place.says(&train("north", "first", &parts));
+    let said = place.says(&train("north", "first", parts));
     contains(&said, &["division.key did not exist", "not a person"]);
     let made = fs::read_to_string(&key).expect("a key");
     assert_eq!((made.trim_end().len(), fs::metadata(&key).expect("a key").permissions().mode() & 0o777), (64, 0o600));
-    place.succeeds(&train("north", "second", &parts));
+    place.succeeds(&train("north", "second", parts));
     assert_eq!(fs::read_to_string(&key).expect("a key"), made);
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).expect("a mode");
-    place.fails(&train("north", "third", &parts), 3, &["division.key", "found mode 644"]);
+    place.fails(&train("north", "third", parts), 3, &["division.key", "found mode 644"]);
 }
 
 /// Without a rule for groups, copies of a picture stay in one part.

@@ -263,12 +263,12 @@ fn wrong_inputs_are_refused_by_name() {
     }
     place.fails(&train("south", "model", ""), 2, &["the class 1 would have the number 0", "--classes 1,2,3"]);
     let names = "--classes 1,2,3 --set teacher.steps=1";
-    place.succeeds(&train("south", "numbered", &names));
+    place.succeeds(&train("south", "numbered", names));
     fails("--parts 2", 2, &["`--classes`: needed with --parts"]);
     let parts = "--parts 13 --classes down,flat,up --patients prefix:_";
-    fails(&parts, 3, &["of 13 has no image to train on", "12 patients"]);
+    fails(parts, 3, &["of 13 has no image to train on", "12 patients"]);
     secret(&place.path("division.key"), "no key");
-    fails(&parts, 3, &["division.key", "64 hexadecimal digits"]);
+    fails(parts, 3, &["division.key", "64 hexadecimal digits"]);
     fails("--validation 1", 2, &["--validation"]);
     fails("--set teacher.architecture=large", 2, &["teacher.architecture"]);
     fails("--set student.method=gan", 2, &["student.method", "[teacher]"]);

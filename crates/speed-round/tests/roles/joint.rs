@@ -351,14 +351,14 @@ fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
     part(&folder);
     let bytes = folder.bytes("part");
     refused(open(&folder, "student.share", None), 2, "give --part FILE");
+    let refuses = |key: &str, part: &str, words: &str| {
+        refused(open(&folder, key, Some(part)), 3, words);
+    };
     fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
     refuses("secret.key", "part", "is a secret key (secret.key), expected a student's share");
     fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
     refuses("opener.share", "part", "is an opener's share of a secret key (opener.share), expected a student's");
     refuses("student.share", "result", "is a round's result, expected an opener's part");
-    let refuses = |key: &str, part: &str, words: &str| {
-        refused(open(&folder, key, Some(part)), 3, words);
-    };
     for at in (0..bytes.len()).step_by(7) {
         let mut changed = bytes.clone();
         changed[at] ^= 1;
@@ -414,7 +414,9 @@ fn keys_are_split_if_and_only_if_the_round_has_an_opener() {
     let lengths: Vec<usize> = report.expect("an empty folder").files.iter().map(|(_, bytes)| *bytes).collect();
     assert_eq!(lengths, [16_516, 16_516, 16_448, 102_539_392]);
     assert!(!path("secret.key").exists());
-    ["student.share", "opener.share"].map(|name| assert_mode(&path(name), 0o600));
+    for share in ["student.share", "opener.share"] {
+        assert_mode(&path(share), 0o600);
+    }
     let again = student::keygen_joint(folder.path(), &Parameters::TOURNAMENT_128, SEED);
     refused(again, 4, "never overwritten");
     let student_share = StudentShare::from_bytes(&fs::read(path("student.share")).expect("a share")).expect("a share");
