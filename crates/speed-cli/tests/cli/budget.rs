@@ -127,10 +127,7 @@ fn rows_whose_names_look_alike_have_folders_of_their_own() {
 #[test]
 fn kills_spend_no_budget() {
     // An undisturbed run measures the duration of a run and the budget that it needs.
-    let place = Workplace::new(&encrypted());
-    let started = Instant::now();
-    place.succeeds(&RUN);
-    let duration = started.elapsed();
+    let (place, duration) = undisturbed();
     let spent = ledger(&place)["spent_epsilon"].as_f64().expect("a number");
 
     let place = Workplace::new(&encrypted());
@@ -158,6 +155,14 @@ fn kills_spend_no_budget() {
         let digest = fs::read_to_string(stage.join("charged")).expect("a mark");
         assert!(ledger(&place).to_string().contains(&digest));
     }
+}
+
+/// Runs on ciphertexts to the end, and measures the time.
+fn undisturbed() -> (Workplace, Duration) {
+    let place = Workplace::new(&encrypted());
+    let started = Instant::now();
+    place.succeeds(&RUN);
+    (place, started.elapsed())
 }
 
 /// Starts the binary and ends it with kill -9.
@@ -336,10 +341,7 @@ fn two_runs_at_once_charge_the_same_answers_once() {
 
 #[test]
 fn a_kill_while_forced_answers_are_given_pays_once_for_them() {
-    let place = Workplace::new(&encrypted());
-    let started = Instant::now();
-    place.succeeds(&RUN);
-    let duration = started.elapsed();
+    let (place, duration) = undisturbed();
     let name = stage(&place, 4).file_name().expect("a name").to_string_lossy().into_owned();
     let forced = format!("{RUN} --force {name}");
     let mut paid = 16;

@@ -27,6 +27,10 @@ const ENCRYPTED: &str = r#"
     { name = "none passes", aggregation = "encrypted", mechanism = "binomial", coins = 1, threshold = 27, check_noise = 3.0, queries = 2 },
 "#;
 
+const ONE: &str = r#"
+    { name = "encrypted", aggregation = "encrypted", check_noise = 3.0, queries = 4 },
+"#;
+
 fn config(source: &str, rows: &str) -> String {
     format!("{}{rows}]\n", HEAD.replace("SOURCE", source))
 }
@@ -86,8 +90,7 @@ fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
 
 #[test]
 fn shards_share_checks_and_answers_and_give_the_bytes_of_one_process() {
-    let row = "{ name = \"encrypted\", aggregation = \"encrypted\", check_noise = 3.0, queries = 4 }\n";
-    let place = Workplace::new(&config("simulation", row));
+    let place = Workplace::new(&config("simulation", ONE));
     place.succeeds("run config.toml --results one");
     let expected = determined(&place.run_folder("one", "checks"));
     for (before, stage) in [("queries", "check"), ("check", "aggregate")] {
@@ -102,8 +105,7 @@ fn shards_share_checks_and_answers_and_give_the_bytes_of_one_process() {
 
 #[test]
 fn real_checks_are_charged_before_the_answers_and_once() {
-    let row = "{ name = \"encrypted\", aggregation = \"encrypted\", check_noise = 3.0, queries = 4 }\n";
-    let place = Workplace::new(&config("operating-system", row));
+    let place = Workplace::new(&config("operating-system", ONE));
     let run = || place.succeeds("run config.toml --max-epsilon inf");
     run();
     let ledger = || -> Vec<Value> {

@@ -116,10 +116,8 @@ fn real_noise_of_the_server_is_charged_with_its_threshold() {
     assert_eq!(place.read("results/circuits/ledger"), ledger, "paid twice");
     // Noise without a pure epsilon is charged too.
     for (mechanism, width) in [("skellam", "sigma=8"), ("binomial", "coins=4")] {
-        let name = format!("name={mechanism}");
-        let set = [name, format!("noise.mechanism={mechanism}"), format!("noise.{width}")];
-        let run: String = set.iter().map(|set| format!(" --set {set}")).collect();
-        place.succeeds(&format!("run config.toml{run}"));
+        let noise = format!("--set noise.mechanism={mechanism} --set noise.{width}");
+        place.succeeds(&format!("run config.toml --set name={mechanism} {noise}"));
         let ledger = place.read(&format!("results/{mechanism}/ledger"));
         assert!(ledger.contains(&format!("\"noise\":\"{mechanism}\"")), "{ledger}");
         assert!(ledger.contains("\"per_query_epsilon\":null"), "{ledger}");
@@ -127,14 +125,14 @@ fn real_noise_of_the_server_is_charged_with_its_threshold() {
 }
 
 #[test]
-fn votes_at_random_follow_the_seed_and_the_table_has_no_column_for_what_cannot_happen() {
+fn votes_at_random_follow_the_seed_and_give_the_answers_of_the_same_votes_in_a_file() {
     let place = Workplace::new(&config(""));
     let table = place.succeeds("run config.toml --results one");
     assert!(table.contains("Trusted") && !table.contains("unresolved"), "{table}");
     place.succeeds("run config.toml --results two");
     place.succeeds("run config.toml --results three --set seed=4");
-    let votes =
-        |results: &str| fs::read(place.run_folder(results, "circuits").join("stages/votes/votes.npy")).expect("votes");
+    let stages = |results: &str| place.run_folder(results, "circuits").join("stages");
+    let votes = |results: &str| fs::read(stages(results).join("votes/votes.npy")).expect("votes");
     assert_eq!(votes("one"), votes("two"));
     assert_ne!(votes("one"), votes("three"));
     // 1000 votes, one byte each after the header: every class about 250 times, within six standard deviations.
@@ -143,18 +141,12 @@ fn votes_at_random_follow_the_seed_and_the_table_has_no_column_for_what_cannot_h
         let count = labels.iter().filter(|label| **label == class).count();
         assert!((168..=332).contains(&count), "class {class}: {count} of 1000");
     }
-}
-
-#[test]
-fn answers_do_not_depend_on_where_the_votes_come_from() {
-    let place = Workplace::new(&config(""));
-    place.succeeds("run config.toml --results drawn");
-    let drawn = place.run_folder("drawn", "circuits").join("stages");
-    let file = drawn.join("votes/votes.npy");
-    let votes = format!("votes.file={}", file.display());
-    let from_file = format!("--set votes.source=file --set {votes} --set votes.classes=4");
+    // Answers do not depend on where the votes come from.
+    let drawn = stages("one");
+    let file = format!("votes.file={}", drawn.join("votes/votes.npy").display());
+    let from_file = format!("--set votes.source=file --set {file} --set votes.classes=4");
     place.succeeds(&format!("run config.toml --results read {from_file}"));
-    let read = place.run_folder("read", "circuits").join("stages");
+    let read = stages("read");
     for name in ["votes/votes.npy", "aggregate-trusted/labels.csv", "account-trusted/account.json"] {
         assert_eq!(fs::read(read.join(name)).expect(name), fs::read(drawn.join(name)).expect(name), "{name}");
     }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::cli::json::documented;
+use crate::cli::lies::give_to_verifier;
 use crate::cli::roles::Parties;
 
 const LABELS: [u8; 2] = [0, 1];
@@ -22,18 +23,11 @@ fn evaluated() -> Parties {
     assert!(text.contains("opener.share (16516 bytes) goes to the opener over a confidential channel"), "{text}");
     assert!(!parties.path("student", "secret.key").exists());
     parties.fails("student", ROUND, 2, &["these keys are split", "--opener"]);
-    parties.fails(
-        "student",
-        &format!("{ROUND} --opener hospital-1 --noise server"),
-        2,
-        &["a joint opening needs noise"],
-    );
-    parties.fails(
-        "student",
-        &format!("{ROUND} --opener hospital-1 --proofs off"),
-        2,
-        &["a joint opening needs proofs"],
-    );
+    for (option, words) in
+        [("--noise server", "a joint opening needs noise"), ("--proofs off", "a joint opening needs proofs")]
+    {
+        parties.fails("student", &format!("{ROUND} --opener hospital-1 {option}"), 2, &[words]);
+    }
     let report = documented(&parties.succeeds("student", &format!("{ROUND} --opener hospital-1")));
     assert_eq!(report["opener"], "hospital-1");
     let text = parties.succeeds("student", "round round.toml");
@@ -54,14 +48,8 @@ fn evaluated() -> Parties {
     );
     parties.succeeds("server", "server reveal --signing-key signing.key --round round.toml --out seed");
     parties.send(("server", "result"), ("student", "result"));
-    for (file, name) in [("result", "result"), ("result.log", "log"), ("seed", "seed")] {
-        parties.send(("server", file), ("teacher 1", name));
-    }
-    parties.send(("student", "evaluation.key"), ("teacher 1", "evaluation.key"));
-    for teacher in 0..2 {
-        let name = format!("teacher-{teacher}.message");
-        parties.send(("server/copies", &name), ("teacher 1/copies", &name));
-    }
+    give_to_verifier(&parties);
+    parties.send(("server", "seed"), ("teacher 1", "seed"));
     // The dealer gives the opener's share away and forgets it.
     fs::rename(parties.path("student", "opener.share"), parties.path("teacher 1", "opener.share")).expect("a share");
     parties

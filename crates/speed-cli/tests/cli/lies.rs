@@ -24,6 +24,12 @@ fn evaluated() -> Parties {
     parties.agree_in_votes(2, &[3]);
     parties.succeeds("server", AGGREGATE);
     parties.send(("server", "result"), ("student", "result"));
+    give_to_verifier(&parties);
+    parties
+}
+
+/// Gives teacher 1 what the server and the student publish for a verifier of a round of two teachers.
+pub(crate) fn give_to_verifier(parties: &Parties) {
     parties.send(("server", "result"), ("teacher 1", "result"));
     parties.send(("server", "result.log"), ("teacher 1", "log"));
     parties.send(("student", "evaluation.key"), ("teacher 1", "evaluation.key"));
@@ -31,7 +37,6 @@ fn evaluated() -> Parties {
         let name = format!("teacher-{teacher}.message");
         parties.send(("server/copies", &name), ("teacher 1/copies", &name));
     }
-    parties
 }
 
 #[test]

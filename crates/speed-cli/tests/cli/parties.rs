@@ -2,14 +2,13 @@
 
 use std::fs;
 
-use image::{GrayImage, Luma};
 use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_round::{Party, RoundFile, RoundRandomness, teacher};
 
 use crate::cli::common::{check_failure, contains};
 use crate::cli::roles::Parties;
-use crate::cli::verify::forge;
+use crate::cli::verify::{draw_pool, forge};
 
 const QUERIES: usize = 4;
 const CLASSES: usize = 3;
@@ -119,10 +118,7 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
 
 /// Trains a student on the labels, and checks that its card has the claim for a party and that no other is accepted.
 fn check_card(parties: &Parties) {
-    for image in 0..20_u8 {
-        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
-        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
-    }
+    draw_pool(parties);
     let train = "student train --pool pool --labels labels.csv --round round.toml --result result --epochs 1 --seed 1 \
                  --out model.safetensors";
     parties.succeeds("student", train);

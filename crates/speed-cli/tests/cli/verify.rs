@@ -176,6 +176,14 @@ fn cards_of_simulations_and_of_rows_without_noise_say_so() {
     assert!(card.contains("SIMULATION") && card.contains("speed verify model-card.json"), "{card}");
 }
 
+/// Writes pictures to the student's directory `pool`.
+pub(crate) fn draw_pool(parties: &Parties) {
+    for image in 0..20_u8 {
+        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
+        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
+    }
+}
+
 #[test]
 fn the_card_of_a_round_is_verified_from_its_public_files() {
     let (queries, teachers) = (4, 3);
@@ -187,10 +195,7 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
     }
     parties.aggregate();
     parties.open();
-    for image in 0..20_u8 {
-        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
-        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
-    }
+    draw_pool(&parties);
     let train = "student train --pool pool --labels labels.csv --round round.toml --epochs 1 --seed 1";
     parties.succeeds("student", &format!("{train} --result result --out counted.safetensors"));
     parties.succeeds("student", &format!("{train} --out least.safetensors"));
