@@ -128,13 +128,13 @@ fn a_pool_of_training_images_leaves_the_test_images_to_the_student() {
     let more = ["queries.selection=first", "queries.groups=false", "queries.beliefs=false", "queries.features=pixels"];
     let run = format!("run config.toml --stage votes{}", sets(&[&keys[..], &more].concat()));
     place.succeeds(&run);
-    let run = place.run_folder("results", "groups");
-    let data: Value = serde_json::from_str(&stage(&run, "data", "data.json")).expect("json");
+    let folder = place.run_folder("results", "groups");
+    let data: Value = serde_json::from_str(&stage(&folder, "data", "data.json")).expect("json");
     let images = |part: &str| data[part]["images"].as_u64();
     assert_eq!([images("train"), images("pool"), images("test")], [Some(30), Some(60), Some(30)]);
     // All images of a class are equal, so the nearest one has the right label.
-    let quality: Value = serde_json::from_str(&stage(&run, "votes", "ensemble.json")).expect("json");
+    let quality: Value = serde_json::from_str(&stage(&folder, "votes", "ensemble.json")).expect("json");
     assert_eq!(quality["mean_accuracy"].as_f64(), Some(1.0));
-    let all = run.replace("data.pool_images=60", "data.pool_images=90");
-    place.fails(&all, 3, &["data.pool_images = 90", "90 training"]);
+    let more = run.replace("data.pool_images=60", "data.pool_images=90");
+    place.fails(&more, 3, &["data.pool_images = 90", "90 training"]);
 }

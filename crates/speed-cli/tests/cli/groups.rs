@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::cli::common::Workplace;
 use crate::cli::roles::{ANSWER, OPEN, Parties};
-use crate::cli::way::{json, picture, place, train};
+use crate::cli::way::{picture, place, train};
 
 /// A list of queries as the test itself reads it: the groups in order, each with its images.
 fn groups(text: &str) -> Vec<(String, Vec<String>)> {

@@ -74,10 +74,6 @@ fn number(name: &str) -> u8 {
     CLASSES.iter().zip(0..).find_map(|(class, number)| (*class == name).then_some(number)).expect("a class")
 }
 
-pub(crate) fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("JSON")
-}
-
 #[test]
 fn folders_of_pictures_become_a_model_with_predictions() {
     let place = place();
