@@ -9,7 +9,7 @@ use speed_core::{NoisePlacement, RandomnessKind};
 use speed_round::{Roster, RoundFile, Terms, student};
 
 use crate::cli::common::Workplace;
-use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
+use crate::cli::roles::{AGGREGATE, ANSWER, Parties, ROUND};
 
 #[test]
 fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
@@ -19,13 +19,13 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
     // Without a threshold, three coins are enough for this deviation.
     let shown = parties.succeeds("student", "round round.toml");
     assert!(shown.contains("noise binomial coins=8 (4 of each teacher)"), "{shown}");
-    let round = "student round --accept-wrong-labels --public-key public.key --name odd --queries 1 --classes 4 --roster roster.toml \
-                 --proofs off --simulation --out odd.toml --coins 3";
+    let terms = "--queries 1 --classes 4 --proofs off --simulation --coins 3";
+    let round = format!("{ROUND} --name odd {terms} --out odd.toml");
     for noise in ["teachers", "server"] {
         let line = format!("{round} --threshold 2 --noise {noise}");
         parties.fails("student", &line, 2, &words);
     }
-    parties.succeeds("student", round);
+    parties.succeeds("student", &round);
 
     let place = Workplace::new(
         "name = \"odd\"\n[data]\nsource = \"none\"\npool_images = 9\n[votes]\nsource = \"uniform\"\n\
@@ -84,10 +84,9 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
     parties.agree(1, 2, "--coins 4");
     let influence = "one dishonest teacher can move each noisy count by at most 3 votes, because its values are proven to \
                      be from -2 to 3";
-    let round = "student round --accept-wrong-labels --public-key public.key --name proven --queries 1 --classes 4 --roster roster.toml \
-                 --coins 4 --simulation --out proven/round.toml";
     fs::create_dir(parties.path("student", "proven")).expect("a folder");
-    let text = parties.succeeds("student", round);
+    let terms = "--queries 1 --classes 4 --coins 4 --simulation";
+    let text = parties.succeeds("student", &format!("{ROUND} --name proven {terms} --out proven/round.toml"));
     assert!(text.contains(influence), "{text}");
     let text = parties.succeeds("student", "round proven/round.toml");
     assert!(text.contains(influence), "{text}");
@@ -126,9 +125,8 @@ fn teacher_and_server_refuse_a_proof_key_of_another_range() {
     parties.agree(1, 2, "--coins 4");
     // A key that would let a teacher send much more. The teacher's error must not depend on its votes, so it comes before they are read.
     fs::create_dir(parties.path("student", "wide")).expect("a folder");
-    let line = "student round --accept-wrong-labels --public-key public.key --name wide --queries 1 --classes 4 --roster roster.toml \
-                --gamma 0.5 --simulation --out wide/round.toml";
-    parties.succeeds("student", line);
+    let terms = "--queries 1 --classes 4 --gamma 0.5 --simulation";
+    parties.succeeds("student", &format!("{ROUND} --name wide {terms} --out wide/round.toml"));
     let coins = PrivacyNoise::of_coins(4, 2).expect("valid");
     let file = with_key(&parties, coins, &parties.path("student", "wide/proof.key"));
     student::write_round(&file, &parties.path("student", "wide/other.toml")).expect("a new file");

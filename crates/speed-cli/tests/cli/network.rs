@@ -11,7 +11,7 @@ use serde_json::Value;
 use speed_round::Identity;
 
 use crate::cli::common::{check_failure, contains};
-use crate::cli::roles::{ANSWER, Parties, in_process, labels};
+use crate::cli::roles::{ANSWER, Parties, ROUND, in_process, labels};
 
 /// A server that is killed when the test ends.
 struct Server {
@@ -270,9 +270,8 @@ fn a_client_sends_nothing_to_the_server_of_another_round() {
     let port = free_port();
     let server = Server::start(&parties, port);
     // The same parties and keys.
-    let other = "student round --accept-wrong-labels --public-key public.key --name other --queries 2 --classes 4 --roster roster.toml \
-                 --proofs off --simulation --gamma 2 --reuse-keys --out other.toml";
-    parties.succeeds("student", other);
+    let terms = "--queries 2 --classes 4 --proofs off --simulation --gamma 2 --reuse-keys";
+    parties.succeeds("student", &format!("{ROUND} --name other {terms} --out other.toml"));
     parties.send(("student", "other.toml"), ("teacher 0", "round.toml"));
     parties.write("teacher 0", "votes.csv", "1\n2\n");
     parties.succeeds("teacher 0", &format!("{ANSWER} --simulation 8 --out message"));

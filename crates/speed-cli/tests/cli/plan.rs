@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::cli::bad_input::npy;
 use crate::cli::common::Workplace;
-use crate::cli::roles::Parties;
+use crate::cli::roles::{Parties, ROUND};
 
 const WITHOUT_NOISE: &str = "plan --teachers 250 --agreement 0.9 --classes 10 --queries 100";
 const PLAN: &str = "plan --teachers 250 --agreement 0.9 --classes 10 --queries 100 --mechanism binomial";
@@ -110,8 +110,7 @@ fn the_file_of_a_round_is_written_with_the_forecast_of_its_plan() {
     let parties = Parties::new();
     parties.introduce(3);
     parties.keygen("student", "", "--simulation 5");
-    let line = "student round --accept-wrong-labels --public-key public.key --name test --queries 20 --classes 4 --roster roster.toml --proofs off \
-                --simulation --coins 40";
+    let line = format!("{ROUND} --name test --queries 20 --classes 4 --proofs off --simulation --coins 40");
     let round = parties.json("student", &format!("{line} --out a.toml --agreement 0.9 --json"));
     let place = Workplace::new("");
     let line_of_plan =

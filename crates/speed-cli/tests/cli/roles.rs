@@ -130,11 +130,9 @@ impl Parties {
         self.introduce(teachers);
         self.keygen("student", "", "--simulation 5");
         let classes = if terms.contains("--classes") { "" } else { " --classes 4" };
-        let line = format!(
-            "student round --accept-wrong-labels --public-key public.key --name test --queries {queries}{classes} --roster roster.toml \
-             --proofs off --simulation --out round.toml {terms}"
-        );
-        self.succeeds("student", &line);
+        let line =
+            format!("{ROUND} --name test --queries {queries}{classes} --proofs off --simulation --out round.toml");
+        self.succeeds("student", &format!("{line} {terms}"));
         self.announce(teachers);
     }
 
@@ -177,6 +175,7 @@ impl Parties {
     }
 }
 
+pub(crate) const ROUND: &str = "student round --accept-wrong-labels --public-key public.key --roster roster.toml";
 pub(crate) const ANSWER: &str =
     "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes votes.csv";
 pub(crate) const AGGREGATE: &str = "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
@@ -339,8 +338,8 @@ fn a_killed_server_resumes_to_the_same_bytes() {
 #[test]
 fn a_round_has_a_price_for_all_who_take_part() {
     let parties = Parties::new();
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 3 --classes 4 --roster roster.toml --parties 4 \
-                 --min-teachers 3 --proofs off --gamma 0.4";
+    let terms = "--queries 3 --classes 4 --parties 4 --min-teachers 3 --proofs off --gamma 0.4";
+    let round = format!("{ROUND} --name n {terms}");
     parties.introduce(4);
     parties.keygen("student", "", "");
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
@@ -387,8 +386,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     parties.agree(2, 2, "--gamma 1.0");
     let student = |line: &str, code, words: &[&str]| parties.fails("student", line, code, words);
     student("student keygen --out .", 4, &["secret.key", "already exists"]);
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 2 --proofs off \
-                 --out other.toml";
+    let round = format!("{ROUND} --name n --queries 2 --classes 4 --parties 2 --proofs off --out other.toml");
     student(&format!("{round} --gamma 0"), 2, &["gamma is 0"]);
     student(&format!("{round} --gamma 1 --mechanism gaussian"), 2, &["gaussian", "discrete-laplace"]);
     student(&format!("{} --gamma 1", round.replace("roster.toml", "absent")), 3, &["absent", "cannot read"]);
@@ -398,7 +396,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
     parties.write("student", "list.csv", "name\na.png\nb.png\nc.png\n");
     student(&format!("{round} --gamma 1 --query-list list.csv"), 3, &["list.csv", "found 3 names"]);
-    student(round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
+    student(&round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
     student(&format!("{round} --mechanism binomial --gamma 1"), 2, &["needs --coins or --sigma, found --gamma"]);
     student(&format!("{round} --mechanism discrete-laplace --coins 4"), 2, &["needs --gamma, found --coins"]);
     student(&format!("{round} --coins 4 --gamma 1"), 2, &["--coins", "cannot be used with"]);
@@ -438,9 +436,8 @@ fn real_round_of_one() -> Parties {
     let parties = Parties::new();
     parties.introduce(1);
     parties.keygen("student", "", "");
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 1 \
-                 --proofs off --gamma 0.4 --out round.toml";
-    parties.succeeds("student", round);
+    let terms = "--queries 2 --classes 4 --parties 1 --proofs off --gamma 0.4";
+    parties.succeeds("student", &format!("{ROUND} --name n {terms} --out round.toml"));
     parties
 }
 
