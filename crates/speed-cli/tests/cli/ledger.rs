@@ -23,7 +23,7 @@ fn two_classes_and_a_threshold_cost_as_much_as_three_outcomes() {
     for (name, noise, is_dear, words) in [
         ("silent", &silent[..], true, "between 2 classes with \"no answer\" where no noisy count reaches 200"),
         ("answered", &two[..], false, "between 2 classes without a threshold"),
-        ("any", &noise[..], true, "any number of classes"),
+        ("any", noise, true, "any number of classes"),
     ] {
         create(&place, name, "100", "1e-5");
         let charged = place.json(&format!("ledger charge {name} --json {noise}"));
