@@ -27,6 +27,7 @@ pub(crate) fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
 
 /// Checks that no change on purpose, with a new checksum, is accepted.
 fn refuse_forgeries(place: &Workplace, card: &Path, original: &str) {
+    let verify = format!("verify {}", text(card));
     // Changes on purpose, with a new checksum.
     let changes: [(&str, Value, &str); 5] = [
         ("/publishable", json!(false), "publishable: expected true, found false"),
@@ -38,7 +39,7 @@ fn refuse_forgeries(place: &Workplace, card: &Path, original: &str) {
     for (place_of, value, words) in changes {
         fs::write(card, original).expect("a card");
         forge(card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
-        place.fails(&format!("verify {}", text(card)), 3, &["model-card.json", words]);
+        place.fails(&verify, 3, &["model-card.json", words]);
     }
     // Another row, another file, no file.
     for (place_of, value, words) in [
@@ -47,7 +48,7 @@ fn refuse_forgeries(place: &Workplace, card: &Path, original: &str) {
     ] {
         fs::write(card, original).expect("a card");
         forge(card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
-        place.fails(&format!("verify {}", text(card)), 3, &[words]);
+        place.fails(&verify, 3, &[words]);
     }
     fs::write(card, original).expect("a card");
 }
@@ -58,44 +59,41 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     place.succeeds("run config.toml --set noise.source=operating-system");
     let run = place.run_folder("results", "tiny");
     let card = run.join("models/tau-0-8/model-card.json");
-    let found = place.json(&format!("verify {} --json", text(&card)));
+    let verify = format!("verify {}", text(&card));
+    let found = place.json(&format!("{verify} --json"));
     let report = read_json(&run.join("tables/report.json"));
     let claim = &report["rows"][2]["data_independent"];
     assert_eq!((&found["epsilon"], &found["delta"]), (&claim["epsilon"], &claim["delta"]));
     assert_eq!((&found["source"], &found["publishable"]), (&json!("run"), &json!(true)));
-    let told = place.succeeds(&format!("verify {}", text(&card)));
+    let told = place.succeeds(&verify);
     assert!(told.contains("computed again") && told.contains(claim["claim"].as_str().expect("a claim")), "{told}");
 
     // What people read is compared too.
     let original = fs::read_to_string(&card).expect("a card");
     let page = fs::read_to_string(card.with_extension("md")).expect("a card");
     fs::write(card.with_extension("md"), page.replace("epsilon", "no epsilon")).expect("a card");
-    place.fails(&format!("verify {}", text(&card)), 3, &["model-card.md", "it was changed"]);
+    place.fails(&verify, 3, &["model-card.md", "it was changed"]);
     fs::remove_file(card.with_extension("md")).expect("a card");
     // A key that occurs twice, of which readers may see the first.
     fs::write(&card, original.replacen('{', "{\n  \"simulation\": true,", 1)).expect("a card");
-    place.fails(&format!("verify {}", text(&card)), 3, &["changed"]);
+    place.fails(&verify, 3, &["changed"]);
     // A change by mistake.
     fs::write(&card, original.replace("\"counted\": 5", "\"counted\": 6")).expect("a card");
-    place.fails(&format!("verify {}", text(&card)), 3, &["changed", "checksum"]);
+    place.fails(&verify, 3, &["changed", "checksum"]);
     refuse_forgeries(&place, &card, &original);
     // A model of another row.
     let own = fs::read(card.with_file_name("student-0.safetensors")).expect("a model");
     fs::copy(run.join("models/trusted/student-0.safetensors"), card.with_file_name("student-0.safetensors"))
         .expect("a copy");
-    place.fails(
-        &format!("verify {}", text(&card)),
-        3,
-        &["student-0.safetensors", "another run, row, student or round"],
-    );
+    place.fails(&verify, 3, &["student-0.safetensors", "another run, row, student or round"]);
     fs::write(card.with_file_name("student-0.safetensors"), own).expect("a model");
     forge(&card, |card| {
         let first = card["models"][0].clone();
         card["models"].as_array_mut().expect("models").push(first);
     });
-    place.fails(&format!("verify {}", text(&card)), 3, &["different names"]);
+    place.fails(&verify, 3, &["different names"]);
     fs::write(&card, &original).expect("a card");
-    place.succeeds(&format!("verify {}", text(&card)));
+    place.succeeds(&verify);
     // The command of the card works where the card lies.
     let here = place.command("verify model-card.json").current_dir(card.parent().expect("a folder")).output();
     assert!(here.expect("the binary starts").status.success());
@@ -106,11 +104,11 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     let mut report: Value = serde_json::from_str(&honest).expect("JSON");
     report["rows"][2]["data_independent"]["epsilon"] = json!(0.01);
     fs::write(&path, report.to_string()).expect("a report");
-    place.succeeds(&format!("verify {}", text(&card)));
+    place.succeeds(&verify);
     // The config of the report is that of the run.
     report["config"]["noise"]["gamma"] = json!(0.5);
     fs::write(&path, report.to_string()).expect("a report");
-    place.fails(&format!("verify {}", text(&card)), 3, &["another run, row, student or round"]);
+    place.fails(&verify, 3, &["another run, row, student or round"]);
     fs::write(&path, honest).expect("a report");
 
     // Away from its run, the card needs the run.
@@ -132,11 +130,12 @@ fn the_card_of_a_run_of_parties_has_both_claims() {
     place.succeeds("run config.toml --set ensemble.parties=2 --set noise.source=operating-system");
     let run = place.run_folder("results", "tiny");
     let card = run.join("models/tau-0-8/model-card.json");
+    let verify = format!("verify {}", text(&card));
     let report = read_json(&run.join("tables/report.json"));
-    let found = place.json(&format!("verify {} --json", text(&card)));
+    let found = place.json(&format!("{verify} --json"));
     let expected = &report["rows"][2]["data_independent_party"]["epsilon"];
     assert_eq!(found["party"], json!({ "teachers": 3, "epsilon": expected }));
-    let told = place.succeeds(&format!("verify {}", text(&card)));
+    let told = place.succeeds(&verify);
     let page = fs::read_to_string(card.with_extension("md")).expect("a card");
     for words in ["if every party gave all records of a person to the same teacher", "one party's 3 teachers"] {
         assert!(told.contains(words) && page.contains(words), "{words}: {told} {page}");
@@ -153,7 +152,7 @@ fn the_card_of_a_run_of_parties_has_both_claims() {
     ];
     for (change, words) in changes {
         forge(&card, change);
-        place.fails(&format!("verify {}", text(&card)), 3, &["model-card.json", words]);
+        place.fails(&verify, 3, &["model-card.json", words]);
         fs::write(&card, &original).expect("a card");
     }
     // The claim does not come from the report.
@@ -161,7 +160,7 @@ fn the_card_of_a_run_of_parties_has_both_claims() {
     let mut lie = report.clone();
     lie["rows"][2]["data_independent_party"] = Value::Null;
     fs::write(&path, lie.to_string()).expect("a report");
-    place.succeeds(&format!("verify {}", text(&card)));
+    place.succeeds(&verify);
 }
 
 #[test]
