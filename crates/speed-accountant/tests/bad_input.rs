@@ -130,16 +130,6 @@ fn claims_state_their_scope() {
 }
 
 #[test]
-fn accounts_serialise() {
-    let spent = account(&[vec![240, 10, 0]], 250, event(Mechanism::discrete_laplace), delta()).expect("valid votes");
-    let value = serde_json::to_value(&spent).expect("serialisable");
-    assert_eq!(value["noise"], "discrete_laplace");
-    assert_eq!(value["gamma"], 0.1);
-    assert_eq!(value["queries"], 1);
-    assert_eq!(value["epsilon"], spent.epsilon);
-}
-
-#[test]
 fn hardly_any_noise_costs_much() {
     let sigma = NoiseDeviation::new(40.0).expect("valid");
     for tau in [1e-300, 1e-306, 5e-324] {

@@ -7,6 +7,7 @@ use speed_accountant::{
     MechanismKind, PrivacyEvent, PrivacyFilter, QueryBatch,
 };
 
+use crate::enumeration::brute_force::heads_of;
 use crate::neighbours::neighbours;
 
 /// The number of teachers at given votes.
@@ -37,16 +38,8 @@ impl Noise {
 
     /// An even number of coins, of which `secret` are secret and the others are missing.
     fn coins(all: u64, secret: u64) -> Self {
-        // Row `secret` of Pascal's triangle, divided by its sum.
-        let mut pmf = vec![0.0; secret as usize + 1];
-        pmf[0] = 1.0;
-        for tossed in 1..=secret as usize {
-            for k in (0..=tossed).rev() {
-                pmf[k] = 0.5 * (pmf[k] + if k > 0 { pmf[k - 1] } else { 0.0 });
-            }
-        }
         let mechanism = MechanismKind::Binomial.with_scale(all as f64).expect("in range");
-        Self::new(mechanism, -(secret as i64 / 2), pmf)
+        Self::new(mechanism, -(secret as i64 / 2), heads_of(secret))
     }
 
     fn places(&self) -> impl Iterator<Item = (i64, f64)> + Clone {

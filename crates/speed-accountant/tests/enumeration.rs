@@ -2,7 +2,7 @@
 //! every value of the noise. Nothing here uses the crate's probabilities except the continuous tails, which have their
 //! own tests.
 
-mod brute_force;
+pub(crate) mod brute_force;
 
 use std::collections::HashMap;
 

@@ -6,6 +6,8 @@ use speed_accountant::{
 use speed_core::fixture::exhaustive;
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins};
 
+use crate::enumeration::brute_force::{delta_of, heads_of, histograms};
+
 fn delta(delta: f64) -> Delta {
     Delta::new(delta).expect("a delta")
 }
@@ -33,15 +35,9 @@ impl Noise {
         Self { reach, pmf, below }
     }
 
-    /// Heads of `coins` fair coins, less half of them.
     fn of_coins(coins: u64) -> Self {
-        let mut row = vec![1.0f64];
-        for _ in 0..coins {
-            let next = |i: usize| 0.5 * (row.get(i).unwrap_or(&0.0) + i.checked_sub(1).map_or(0.0, |i| row[i]));
-            row = (0..=row.len()).map(next).collect();
-        }
         assert!(coins.is_multiple_of(2));
-        Self::new(coins as i64 / 2, row)
+        Self::new(coins as i64 / 2, heads_of(coins))
     }
 
     fn of_laplace(gamma: f64, reach: i64) -> Self {
@@ -71,38 +67,19 @@ impl Noise {
     }
 }
 
-/// All ways to place `votes` votes on `classes` classes.
-fn placements(votes: i64, classes: usize) -> Vec<Vec<i64>> {
-    if classes == 1 {
-        return vec![vec![votes]];
-    }
-    let with =
-        |first: i64| placements(votes - first, classes - 1).into_iter().map(move |rest| [vec![first], rest].concat());
-    (0..=votes).flat_map(with).collect()
-}
-
-/// The exact delta at an epsilon of `queries` queries that have the same votes and the same move.
-fn exact_delta(here: &[f64], there: &[f64], queries: usize, epsilon: f64) -> f64 {
-    let mut all = vec![(1.0, 1.0)];
-    for _ in 0..queries {
-        all = all.iter().flat_map(|(p, q)| here.iter().zip(there).map(move |(x, y)| (p * x, q * y))).collect();
-    }
-    all.iter().map(|(p, q)| f64::max(p - epsilon.exp() * q, 0.0)).sum()
-}
-
 /// The largest exact delta over all votes of the other teachers and all votes of the party, before and after.
 fn worst_delta(noise: &Noise, others: i64, party: i64, classes: usize, queries: usize, claim: f64) -> f64 {
     let mut worst = 0.0f64;
     for threshold in [None, Some(others)] {
-        for rest in placements(others, classes) {
-            let all: Vec<Vec<f64>> = placements(party, classes)
+        for rest in histograms(classes, others) {
+            let all: Vec<Vec<f64>> = histograms(classes, party)
                 .iter()
                 .map(|own| rest.iter().zip(own).map(|(a, b)| a + b).collect::<Vec<_>>())
                 .map(|votes| noise.answers(&votes, threshold))
                 .collect();
             for here in &all {
                 for there in &all {
-                    worst = worst.max(exact_delta(here, there, queries, claim));
+                    worst = worst.max(delta_of(here, there, queries, claim));
                 }
             }
         }

@@ -55,6 +55,12 @@ fn rows() -> impl Strategy<Value = Vec<Vec<u32>>> {
     })
 }
 
+/// Returns a target at delta 1e-5 against colluding teachers.
+fn target(epsilon: f64, ratio: f64) -> Target {
+    let (delta, tau, adversary, bound) = (delta(1e-5), tau(ratio), Adversary::Colluding, Bound::Tight);
+    Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None }
+}
+
 /// Returns the number of cases: a few in every run, or the number in `PROPTEST_CASES`, such as 1000.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
@@ -264,9 +270,8 @@ proptest! {
         ratio in prop_oneof![0.05f64..1.0, Just(1.0)],
         teachers in 1usize..1_000,
     ) {
-        let adversary = Adversary::ExternalWithDropout;
-        let (delta, tau, bound) = (delta(log_delta.exp()), tau(ratio), Bound::Tight);
-        let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None };
+        let (delta, adversary) = (delta(log_delta.exp()), Adversary::ExternalWithDropout);
+        let target = Target { delta, adversary, ..target(epsilon, ratio) };
         // The search never returns noise outside the samplers' range; it refuses it by name.
         match calibrate_noise(kind, queries, &target) {
             Ok(found) => {
@@ -286,16 +291,7 @@ proptest! {
 
 #[test]
 fn the_least_noise_is_found_in_few_steps_up_to_a_million_queries() {
-    let target = Target {
-        epsilon: 30.0,
-        delta: delta(1e-5),
-        tau: tau(1.0),
-        adversary: Adversary::Colluding,
-        bound: Bound::Tight,
-        classes: None,
-        threshold: None,
-        checks: None,
-    };
+    let target = target(30.0, 1.0);
     for kind in [MechanismKind::Laplace, MechanismKind::Gaussian, MechanismKind::Skellam] {
         let found = calibrate_noise(kind, 1_000_000, &target).expect("reachable");
         assert_close(found.account.epsilon, 30.0, 1e-4);
@@ -319,16 +315,7 @@ fn assert_close(found: f64, expected: f64, part: f64) {
 
 #[test]
 fn calibration_meets_its_target_and_no_less_noise_does() {
-    let target = Target {
-        epsilon: 5.0,
-        delta: delta(1e-5),
-        tau: tau(0.9),
-        adversary: Adversary::Colluding,
-        bound: Bound::Tight,
-        classes: None,
-        threshold: None,
-        checks: None,
-    };
+    let target = target(5.0, 0.9);
     for kind in
         [MechanismKind::Laplace, MechanismKind::DiscreteLaplace, MechanismKind::Gaussian, MechanismKind::Skellam]
     {

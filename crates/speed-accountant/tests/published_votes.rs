@@ -67,22 +67,28 @@ fn spent(votes: &[Vec<u32>], noise: fn(InverseScale) -> Mechanism, tau: f64) -> 
 }
 
 #[test]
-fn mnist_gives_the_paper_s_table() {
+fn the_votes_give_the_tables_of_the_paper_and_those_of_integer_noise() {
     let Some(folder) = votes_folder() else { return };
-    let votes = mnist_queries(&folder);
-    assert_eq!(votes.len(), 100);
-    for (tau, printed) in [(1.0, 1.41), (0.9, 1.66), (0.7, 2.37)] {
-        assert_eq!(round_up(spent(&votes, Mechanism::laplace, tau).epsilon, 2), printed, "tau {tau}");
-    }
-}
-
-#[test]
-fn svhn_gives_the_paper_s_table() {
-    let Some(folder) = votes_folder() else { return };
-    let votes = svhn_queries(&folder);
-    assert_eq!(votes.len(), 500);
-    for (tau, printed) in [(1.0, 4.73), (0.9, 5.59), (0.7, 8.16)] {
-        assert_eq!(round_up(spent(&votes, Mechanism::laplace, tau).epsilon, 2), printed, "tau {tau}");
+    // For each tau the printed epsilon, and the same formulas with integer noise at 30 digits from the hypergeometric form
+    // of the probabilities (mpmath).
+    for (votes, queries, results) in [
+        (
+            mnist_queries(&folder),
+            100,
+            [(1.0, 1.41, 1.425_954_211_563_1), (0.9, 1.66, 1.557_774_088_604_9), (0.7, 2.37, 1.971_353_219_045_5)],
+        ),
+        (
+            svhn_queries(&folder),
+            500,
+            [(1.0, 4.73, 4.800_474_535_470_4), (0.9, 5.59, 5.214_009_402_231_6), (0.7, 8.16, 6.501_961_158_221_3)],
+        ),
+    ] {
+        assert_eq!(votes.len(), queries);
+        for (tau, printed, reference) in results {
+            assert_eq!(round_up(spent(&votes, Mechanism::laplace, tau).epsilon, 2), printed, "tau {tau}");
+            let found = spent(&votes, Mechanism::discrete_laplace, tau).epsilon;
+            assert!((found / reference - 1.0).abs() < 1e-10, "tau {tau}: {found} against {reference}");
+        }
     }
 }
 
@@ -95,22 +101,6 @@ fn the_improvement_over_pate_is_its_largest_order() {
     let pate = account_up_to(&votes, TEACHERS, event(Mechanism::laplace, 0.1, 1.0), delta(), 8).expect("valid votes");
     assert!((pate.epsilon - 2.04856).abs() < 5e-6);
     assert!(pate.order_at_edge);
-}
-
-#[test]
-fn integer_noise_on_the_same_votes() {
-    // Reference: the same formulas at 30 digits from the hypergeometric form of the probabilities (mpmath).
-    let Some(folder) = votes_folder() else { return };
-    let cases = [
-        (mnist_queries(&folder), [(1.0, 1.425_954_211_563_1), (0.9, 1.557_774_088_604_9), (0.7, 1.971_353_219_045_5)]),
-        (svhn_queries(&folder), [(1.0, 4.800_474_535_470_4), (0.9, 5.214_009_402_231_6), (0.7, 6.501_961_158_221_3)]),
-    ];
-    for (votes, results) in cases {
-        for (tau, reference) in results {
-            let found = spent(&votes, Mechanism::discrete_laplace, tau).epsilon;
-            assert!((found / reference - 1.0).abs() < 1e-10, "tau {tau}: {found} against {reference}");
-        }
-    }
 }
 
 #[test]

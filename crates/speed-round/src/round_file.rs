@@ -421,9 +421,22 @@ mod tests {
     }
 
     fn with_noise(noise: PrivacyNoise) -> RoundFile {
-        let terms = terms_with(noise);
+        build(&terms_with(noise)).expect("valid")
+    }
+
+    /// Builds a round with the least bound of its noise.
+    fn build(terms: &Terms) -> Result<RoundFile, Refused> {
         let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
-        RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
+        RoundFile::build(terms, bound, "ab".repeat(32).parse().expect("hex"))
+    }
+
+    /// Changes a text in one place, and expects a refusal with these words.
+    #[track_caller]
+    fn refused(text: &str, from: &str, to: &str, words: &str) {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
+        assert!(error.contains(words), "{to}: {error}");
     }
 
     fn terms_with(noise: PrivacyNoise) -> Terms {
@@ -448,11 +461,7 @@ mod tests {
     #[test]
     fn a_joint_opening_is_bound_into_the_id_and_other_rounds_keep_theirs() {
         let noise = PrivacyNoise::of_coins(4, 250).expect("valid");
-        let of = |opener: Option<&str>| {
-            let terms = Terms { opener: opener.map(str::to_owned), ..terms_with(noise) };
-            let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
-            RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex"))
-        };
+        let of = |opener: Option<&str>| build(&Terms { opener: opener.map(str::to_owned), ..terms_with(noise) });
         let (alone, joint) = (of(None).expect("valid"), of(Some("hospital 17")).expect("valid"));
         assert_eq!(
             (alone.opener(), joint.opener().map(|(index, party)| (index, party.name()))),
@@ -479,10 +488,7 @@ mod tests {
             ("opening = \"joint\"", "opening = \"student\"", "unknown variant"),
             ("place = \"teachers\"", "place = \"server\"", "a joint opening needs noise from the teachers"),
         ] {
-            let changed = text.replacen(from, to, 1);
-            assert_ne!(changed, text, "{from}");
-            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
-            assert!(error.contains(words), "{to}: {error}");
+            refused(&text, from, to, words);
         }
         assert!(
             of(Some("nobody"))
@@ -516,10 +522,7 @@ mod tests {
             ("bound = 163", "bound = 162", "this noise needs at least 163"),
             ("bound = 163", "bound = 164", "it was changed"),
         ] {
-            let changed = text.replacen(from, to, 1);
-            assert_ne!(changed, text, "{from}");
-            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
-            assert!(error.contains(words), "{to}: {error}");
+            refused(&text, from, to, words);
         }
     }
 
@@ -532,9 +535,7 @@ mod tests {
                 .map(|(i, &count)| party(&format!("hospital {i}")).with_teachers(count).expect("teachers"))
                 .collect();
             let roster = Roster::new(party("student"), party("server"), teachers).expect("parties");
-            let terms = Terms { roster, min_teachers: 40, threshold: None, ..terms_with(noise) };
-            let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
-            RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
+            build(&Terms { roster, min_teachers: 40, threshold: None, ..terms_with(noise) }).expect("valid")
         };
         let file = of(&[25, 1, 24]);
         let text = file.to_toml();
@@ -632,10 +633,7 @@ mod tests {
             ("[noise]", "[noise]\nextra = 1", "unknown field"),
             ("[[teacher]]", "[[teachers]]", "unknown field"),
         ] {
-            let changed = text.replacen(from, to, 1);
-            assert_ne!(changed, text, "{from}");
-            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
-            assert!(error.contains(words), "{to}: {error}");
+            refused(&text, from, to, words);
         }
         let named = |names: &str| text.replacen("classes = 10\n", &format!("classes = 3\nclass_names = {names}\n"), 1);
         for (names, words) in [
@@ -649,20 +647,15 @@ mod tests {
             assert!(error.contains(words), "{names}: {error}");
         }
         let list = ["left", "right", "none"].map(str::to_owned).to_vec();
-        let terms = Terms { classes: Classes::named(list.clone()).expect("names"), ..terms_with(file().noise()) };
-        let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
-        let file = RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid");
-        let text = file.to_toml();
+        let classes = Classes::named(list.clone()).expect("names");
+        let text = build(&Terms { classes, ..terms_with(file().noise()) }).expect("valid").to_toml();
         assert_eq!(RoundFile::from_toml(&text).expect("valid").classes().names(), Some(&list[..]));
         for (from, to) in
             [("\"left\"", "\"lift\""), ("\"left\", \"right\"", "\"right\", \"left\""), ("class_names = ", "# ")]
         {
-            let changed = text.replacen(from, to, 1);
-            assert_ne!(changed, text, "{from}");
-            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
-            assert!(error.contains("it was changed"), "{to}: {error}");
+            refused(&text, from, to, "it was changed");
         }
-        let text = self::file().to_toml();
+        let text = file().to_toml();
         for length in 0..text.len() - 2 {
             assert!(RoundFile::from_toml(&text[..length]).is_err(), "cut to {length}: {}", &text[..length]);
         }

@@ -8,29 +8,8 @@ use speed_aggregation::{PrivacyNoise, PublicKey};
 use speed_core::{NoisePlacement, RandomnessKind};
 use speed_round::{Roster, RoundFile, Terms, student};
 
-use crate::cli::common::{Workplace, check_failure};
-use crate::cli::roles::{AGGREGATE, ANSWER, Parties, in_process, labels};
-
-const OPEN: &str =
-    "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys";
-
-#[test]
-fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
-    // A threshold, and the shares of three teachers of four.
-    let (queries, teachers) = (4, 3);
-    let parties = Parties::new();
-    parties.agree(queries, teachers + 1, "--coins 4 --threshold 4 --min-teachers 3");
-    let text = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
-    assert!(text.contains("mechanism = \"binomial\"\ncoins = 4\n"), "binomial noise is the default: {text}");
-    for teacher in 0..teachers {
-        parties.answer(teacher, &labels(teacher, queries));
-    }
-    parties.succeeds("server", AGGREGATE);
-    parties.send(("server", "result"), ("student", "result"));
-    parties.succeeds("student", OPEN);
-    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
-    assert_eq!(written, in_process(&parties, queries, teachers));
-}
+use crate::cli::common::Workplace;
+use crate::cli::roles::{AGGREGATE, ANSWER, Parties, ROUND};
 
 #[test]
 fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
@@ -40,46 +19,46 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
     // Without a threshold, three coins are enough for this deviation.
     let shown = parties.succeeds("student", "round round.toml");
     assert!(shown.contains("noise binomial coins=8 (4 of each teacher)"), "{shown}");
-    let round = "student round --accept-wrong-labels --public-key public.key --name odd --queries 1 --classes 4 --roster roster.toml \
-                 --proofs off --simulation --out odd.toml --coins 3";
+    let terms = "--queries 1 --classes 4 --proofs off --simulation --coins 3";
+    let round = format!("{ROUND} --name odd {terms} --out odd.toml");
     for noise in ["teachers", "server"] {
         let line = format!("{round} --threshold 2 --noise {noise}");
-        check_failure(&parties.run("student", &line), 2, &words);
+        parties.fails("student", &line, 2, &words);
     }
-    parties.succeeds("student", round);
+    parties.succeeds("student", &round);
 
     let place = Workplace::new(
         "name = \"odd\"\n[data]\nsource = \"none\"\npool_images = 9\n[votes]\nsource = \"uniform\"\n\
          [queries]\ncount = 2\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\nthreshold = 9\n\
          [noise]\nmechanism = \"binomial\"\ncoins = 3\nsource = \"simulation\"\n",
     );
-    place.fails(&["run", "config.toml"], 2, &["`row.0.coins`", words[1], words[2]]);
-    place.succeeds(&["run", "config.toml", "--set", "noise.coins=4"]);
-    place.succeeds(&["run", "config.toml", "--set", "row.0.threshold=0"]);
+    place.fails("run config.toml", 2, &["`row.0.coins`", words[1], words[2]]);
+    place.succeeds("run config.toml --set noise.coins=4");
+    place.succeeds("run config.toml --set row.0.threshold=0");
 
-    let binomial = ["--mechanism", "binomial", "--teachers", "20"];
-    let claim = ["--epsilon", "9", "--delta", "1e-5"];
-    let with = |command: &[&'static str], more: &[&'static str]| [command, more, &binomial].concat();
-    place.succeeds(&["ledger", "create", "ledger", "--epsilon", "90", "--delta", "1e-5"]);
+    let binomial = "--mechanism binomial --teachers 20";
+    let claim = "--epsilon 9 --delta 1e-5";
+    let with = |command: &str, more: &str| format!("{command} {more} {binomial}");
+    place.succeeds("ledger create ledger --epsilon 90 --delta 1e-5");
     for command in [
-        &["account", "--any-votes", "--queries", "2", "--delta", "1e-5"][..],
-        &[&["calibrate"], &claim[..]].concat(),
-        &["ledger", "charge", "ledger", "--queries", "2"],
+        "account --any-votes --queries 2 --delta 1e-5",
+        format!("calibrate {claim}").as_str(),
+        "ledger charge ledger --queries 2",
     ] {
-        place.fails(&with(command, &["--coins", "3", "--threshold", "9"]), 2, &words);
-        place.succeeds(&with(command, &["--coins", "4", "--threshold", "9"]));
+        place.fails(&with(command, "--coins 3 --threshold 9"), 2, &words);
+        place.succeeds(&with(command, "--coins 4 --threshold 9"));
     }
     // The votes of an audit are those of the teachers, and it has a threshold unless told otherwise.
-    let audit = ["audit", "--mechanism", "binomial", "--coins", "3", "--votes", "6,4", "--runs", "100"];
+    let audit = "audit --mechanism binomial --coins 3 --votes 6,4 --runs 100";
     place.fails(&audit, 2, &words);
-    place.succeeds(&[&audit[..], &["--no-threshold"]].concat());
+    place.succeeds(&format!("{audit} --no-threshold"));
     // Calibrated coins are even.
-    let coins = |more: &[&'static str]| {
-        let more = [&claim[..], more, &["--queries", "20", "--json"]].concat();
-        let found = place.json(&with(&["calibrate"], &more));
+    let coins = |more: &str| {
+        let more = format!("{claim} {more} --queries 20 --json");
+        let found = place.json(&with("calibrate", &more));
         found["scale"].as_f64().expect("coins") as u64 / 20
     };
-    let (without, with) = (coins(&["--classes", "10"]), coins(&["--classes", "10", "--threshold", "9"]));
+    let (without, with) = (coins("--classes 10"), coins("--classes 10 --threshold 9"));
     assert_eq!(with, without.next_multiple_of(2));
 }
 
@@ -91,9 +70,9 @@ fn a_teacher_agrees_to_coins() {
     // 1.2 votes need 2.88 coins each.
     assert!(shown.contains("noise binomial coins=6 (3 of each teacher): each teacher adds a share"), "{shown}");
     assert!(!shown.contains("can move"), "no teacher is proven: {shown}");
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    parties.write("teacher 0", "votes.csv", "1\n2\n");
     let answer = format!("{ANSWER} --simulation 8 --mechanism binomial --out message");
-    let fails = |line: &str, words: &[&str]| check_failure(&parties.run("teacher 0", line), 2, words);
+    let fails = |line: &str, words: &[&str]| parties.fails("teacher 0", line, 2, words);
     fails(&format!("{answer} --coins 4"), &["coins=8", "coins=6"]);
     fails(&format!("{answer} --gamma 0.1"), &["needs --coins", "found --gamma"]);
     parties.succeeds("teacher 0", &format!("{answer} --coins 3"));
@@ -105,15 +84,13 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
     parties.agree(1, 2, "--coins 4");
     let influence = "one dishonest teacher can move each noisy count by at most 3 votes, because its values are proven to \
                      be from -2 to 3";
-    let round = "student round --accept-wrong-labels --public-key public.key --name proven --queries 1 --classes 4 --roster roster.toml \
-                 --coins 4 --simulation --out proven/round.toml";
     fs::create_dir(parties.path("student", "proven")).expect("a folder");
-    let text = parties.succeeds("student", round);
+    let terms = "--queries 1 --classes 4 --coins 4 --simulation";
+    let text = parties.succeeds("student", &format!("{ROUND} --name proven {terms} --out proven/round.toml"));
     assert!(text.contains(influence), "{text}");
     let text = parties.succeeds("student", "round proven/round.toml");
     assert!(text.contains(influence), "{text}");
-    let json = parties.succeeds("student", "round proven/round.toml --json");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("json");
+    let json = parties.json("student", "round proven/round.toml --json");
     assert_eq!(
         json["one_teacher"],
         serde_json::json!({ "teachers": 1, "bits": 3, "least": -2, "most": 3, "moves": 3.0 })
@@ -123,7 +100,7 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
 /// Writes the file of a round that names the proof key at `key`, as a student with a changed program could.
 fn with_key(parties: &Parties, noise: PrivacyNoise, key: &Path) -> RoundFile {
     let proof_key = ProofKey::from_bytes(&fs::read(key).expect("a key")).expect("a proof key");
-    let public_key = fs::read(parties.path("student", "public.key")).expect("a key");
+    let public_key = parties.bytes("student", "public.key");
     let terms = Terms {
         name: "other range".into(),
         roster: Roster::read(&parties.path("student", "roster.toml")).expect("a roster"),
@@ -148,9 +125,8 @@ fn teacher_and_server_refuse_a_proof_key_of_another_range() {
     parties.agree(1, 2, "--coins 4");
     // A key that would let a teacher send much more. The teacher's error must not depend on its votes, so it comes before they are read.
     fs::create_dir(parties.path("student", "wide")).expect("a folder");
-    let line = "student round --accept-wrong-labels --public-key public.key --name wide --queries 1 --classes 4 --roster roster.toml \
-                --gamma 0.5 --simulation --out wide/round.toml";
-    parties.succeeds("student", line);
+    let terms = "--queries 1 --classes 4 --gamma 0.5 --simulation";
+    parties.succeeds("student", &format!("{ROUND} --name wide {terms} --out wide/round.toml"));
     let coins = PrivacyNoise::of_coins(4, 2).expect("valid");
     let file = with_key(&parties, coins, &parties.path("student", "wide/proof.key"));
     student::write_round(&file, &parties.path("student", "wide/other.toml")).expect("a new file");
@@ -162,7 +138,7 @@ fn teacher_and_server_refuse_a_proof_key_of_another_range() {
     let words = ["proof.key", "a proof key for values of ", &expected];
     assert!(!parties.path("teacher 0", "votes.csv").exists());
     let answer = format!("{ANSWER} --simulation 8 --out message --proof-key proof.key");
-    check_failure(&parties.run("teacher 0", &answer), 3, &words);
+    parties.fails("teacher 0", &answer, 3, &words);
     fs::create_dir_all(parties.path("server", "inbox")).expect("an inbox");
-    check_failure(&parties.run("server", &format!("{AGGREGATE} --proof-key proof.key")), 3, &words);
+    parties.fails("server", &format!("{AGGREGATE} --proof-key proof.key"), 3, &words);
 }

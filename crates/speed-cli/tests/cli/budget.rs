@@ -9,7 +9,7 @@ use serde_json::Value;
 use speed_core::fixture::exhaustive;
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{Workplace, check_failure, determined, read_json};
+use crate::cli::common::{Workplace, check_failure, determined, entries, read_json};
 
 /// Rows with real noise, without images. Their names differ only in characters that directory names do not keep.
 pub(crate) const REAL: &str = r#"
@@ -63,11 +63,11 @@ pub(crate) fn encrypted() -> String {
     first.to_owned() + &last.replace("trusted", "encrypted")
 }
 
-pub(crate) const RUN: [&str; 2] = ["run", "config.toml"];
+pub(crate) const RUN: &str = "run config.toml";
 pub(crate) const ROWS: usize = 4;
 
 pub(crate) fn ledger(place: &Workplace) -> Value {
-    place.json(&["ledger", "show", "results/real/ledger", "--json"])
+    place.json("ledger show results/real/ledger --json")
 }
 
 /// Returns the number of charged answers; each charge has different noise.
@@ -83,7 +83,7 @@ pub(crate) fn charged(place: &Workplace) -> u64 {
 /// Lists the directories of the stages that answer, finished or not.
 fn stages(place: &Workplace) -> Vec<PathBuf> {
     let folder = place.run_folder("results", "real").join("stages");
-    let names = fs::read_dir(folder).expect("stages").map(|entry| entry.expect("entry").path());
+    let names = entries(&folder).into_iter();
     let mut all: Vec<PathBuf> = names
         .filter(|path| {
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -115,11 +115,11 @@ fn rows_whose_names_look_alike_have_folders_of_their_own() {
     assert_eq!(determined(&place.run_folder("results", "real")), first);
     // A row is identified by its questions: another name costs nothing and gets the same answers.
     let labels = fs::read(stage(&place, 4).join("labels.csv")).expect("labels");
-    let config = fs::read_to_string(place.path("config.toml")).expect("a config").replace("\"a-b\"", "\"renamed\"");
-    fs::write(place.path("renamed.toml"), config).expect("a config");
-    place.succeeds(&["run", "renamed.toml"]);
+    let config = place.read("config.toml").replace("\"a-b\"", "\"renamed\"");
+    place.write("renamed.toml", config);
+    place.succeeds("run renamed.toml");
     assert_eq!(charged(&place), 16);
-    let runs = fs::read_dir(place.path("results/real")).expect("runs").map(|entry| entry.expect("entry").path());
+    let runs = entries(&place.path("results/real")).into_iter();
     let renamed = runs.map(|run| run.join("stages/aggregate-renamed/labels.csv")).find(|path| path.exists());
     assert_eq!(fs::read(renamed.expect("the renamed row")).expect("labels"), labels);
 }
@@ -127,16 +127,13 @@ fn rows_whose_names_look_alike_have_folders_of_their_own() {
 #[test]
 fn kills_spend_no_budget() {
     // An undisturbed run measures the duration of a run and the budget that it needs.
-    let place = Workplace::new(&encrypted());
-    let started = Instant::now();
-    place.succeeds(&RUN);
-    let duration = started.elapsed();
+    let (place, duration) = undisturbed();
     let spent = ledger(&place)["spent_epsilon"].as_f64().expect("a number");
 
     let place = Workplace::new(&encrypted());
     // Enough for every row once, but for no row twice.
     let budget = format!("privacy.budget={spent}");
-    let arguments = [&RUN[..], &["--set", &budget]].concat();
+    let arguments = format!("{RUN} --set {budget}");
     let kills: u32 = std::env::var("SPEED_KILLS").map_or(1, |kills| kills.parse().expect("a number of kills"));
     // A simple generator of moments, which are the same in every run of CI.
     let mut state = 0x5eed_u64 + u64::from(kills);
@@ -160,8 +157,16 @@ fn kills_spend_no_budget() {
     }
 }
 
+/// Runs on ciphertexts to the end, and measures the time.
+fn undisturbed() -> (Workplace, Duration) {
+    let place = Workplace::new(&encrypted());
+    let started = Instant::now();
+    place.succeeds(&RUN);
+    (place, started.elapsed())
+}
+
 /// Starts the binary and ends it with kill -9.
-fn kill_after(place: &Workplace, arguments: &[&str], moment: Duration) {
+fn kill_after(place: &Workplace, arguments: &str, moment: Duration) {
     let mut command = place.command(arguments);
     command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let mut child = command.spawn().expect("the binary starts");
@@ -219,7 +224,7 @@ fn a_run_stops_at_changed_or_lost_charged_answers() {
     assert_eq!(charged(&place), 16);
     // Answering again on request is charged.
     fs::remove_file(&path).expect("damage");
-    place.succeeds(&[&RUN[..], &["--force", &name]].concat());
+    place.succeeds(&format!("{RUN} --force {name}"));
     assert_eq!(charged(&place), 20);
     place.succeeds(&RUN);
     assert_eq!(charged(&place), 20);
@@ -230,7 +235,7 @@ fn a_ledger_that_was_cut_or_lost_is_noticed() {
     let place = Workplace::finished(REAL);
     let path = place.path("results/real/ledger");
     let good = fs::read(&path).expect("a ledger");
-    let check = ["ledger", "check", "results/real/ledger"];
+    let check = "ledger check results/real/ledger";
     place.succeeds(&check);
     // On commit 1f05a3ea a last line without its end did not count. An editor or a transfer may have removed it.
     for cut in [1, 20] {
@@ -258,9 +263,8 @@ fn a_ledger_that_was_cut_or_lost_is_noticed() {
 #[test]
 fn another_experiment_reports_an_existing_ledger() {
     let place = Workplace::finished(REAL);
-    let output = place.speed(&[&RUN[..], &["--set", "name=other"]].concat());
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && words.contains("another ledger: results/real/ledger (16 answers"), "{words}");
+    let words = place.says(&format!("{RUN} --set name=other"));
+    assert!(words.contains("another ledger: results/real/ledger (16 answers"), "{words}");
 }
 
 #[test]
@@ -268,7 +272,7 @@ fn a_ledger_that_may_be_published_says_nothing_about_votes() {
     let place = Workplace::finished(REAL);
     let stages = stages(&place);
     let published = [
-        fs::read_to_string(place.path("results/real/ledger")).expect("a ledger"),
+        place.read("results/real/ledger"),
         fs::read_to_string(place.run_folder("results", "real").join("tables/report.json")).expect("a report"),
     ];
     for stage in &stages {
@@ -276,7 +280,7 @@ fn a_ledger_that_may_be_published_says_nothing_about_votes() {
         let question = record["fingerprint"].as_str().expect("a fingerprint");
         assert!(published.iter().all(|text| !text.contains(&question[..16])), "a hash of the votes is published");
     }
-    let secret = fs::read(place.path("results/real/ledger.key")).expect("a secret");
+    let secret = place.bytes("results/real/ledger.key");
     assert_eq!(secret.len(), 32);
     #[cfg(unix)]
     {
@@ -295,14 +299,14 @@ fn a_refused_force_sets_nothing_aside() {
     let place = Workplace::finished(REAL);
     let stage = stage(&place, 4);
     let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
-    place.fails(&[&RUN[..], &["--force", &name, "--force", "typo"]].concat(), 2, &["typo"]);
+    place.fails(&format!("{RUN} --force {name} --force typo"), 2, &["typo"]);
     assert!(stage.join("stage.json").exists());
     // Answers with a key that was never charged are refused until `--force` charges them.
     fs::remove_file(stage.join("stage.json")).expect("unfinished");
     fs::write(stage.join("noise.key"), [7; 32]).expect("a key");
     place.fails(&RUN, 4, &[&name, "--force"]);
     assert_eq!(charged(&place), 16);
-    place.succeeds(&[&RUN[..], &["--force", &name]].concat());
+    place.succeeds(&format!("{RUN} --force {name}"));
     assert_eq!(charged(&place), 20);
     assert!(!stage.join("noise.key").exists());
 }
@@ -312,7 +316,7 @@ fn two_runs_at_once_charge_the_same_answers_once() {
     let place = Workplace::new(REAL);
     // Another run of the experiment: it differs in a config key that no answer depends on.
     let runs = ["student.epochs=7", "student.epochs=8", "student.epochs=7"].map(|other| {
-        let mut command = place.command(&[&RUN[..], &["--set", other]].concat());
+        let mut command = place.command(&format!("{RUN} --set {other}"));
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
         command.spawn().expect("the binary starts")
     });
@@ -324,9 +328,9 @@ fn two_runs_at_once_charge_the_same_answers_once() {
     }
     assert!(ended.len() >= 2);
     assert_eq!(charged(&place), 16);
-    let runs = fs::read_dir(place.path("results/real")).expect("runs").map(|entry| entry.expect("entry").path());
+    let runs = entries(&place.path("results/real")).into_iter();
     let labels = runs.filter(|run| run.is_dir()).map(|run| {
-        let stages = fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path());
+        let stages = entries(&run.join("stages")).into_iter();
         let mut labels: Vec<_> = stages.filter_map(|stage| fs::read(stage.join("labels.csv")).ok()).collect();
         labels.sort();
         labels
@@ -337,12 +341,9 @@ fn two_runs_at_once_charge_the_same_answers_once() {
 
 #[test]
 fn a_kill_while_forced_answers_are_given_pays_once_for_them() {
-    let place = Workplace::new(&encrypted());
-    let started = Instant::now();
-    place.succeeds(&RUN);
-    let duration = started.elapsed();
+    let (place, duration) = undisturbed();
     let name = stage(&place, 4).file_name().expect("a name").to_string_lossy().into_owned();
-    let forced = [&RUN[..], &["--force", &name]].concat();
+    let forced = format!("{RUN} --force {name}");
     let mut paid = 16;
     for part in if exhaustive() { 1..8u32 } else { 3..4 } {
         kill_after(&place, &forced, duration * part / 8);
@@ -369,18 +370,14 @@ fn remains_of_killed_writes_are_removed() {
     place.succeeds(&RUN);
     assert!(!left[0].exists() && !left[1].exists());
     // Only the holder of the ledger's lock may remove files beside it.
-    place.succeeds(&[&RUN[..], &["--set", "noise.gamma=0.4"]].concat());
+    place.succeeds(&format!("{RUN} --set noise.gamma=0.4"));
     assert!(!left[2].exists());
 }
 
 #[test]
 fn a_refused_charge_leaves_no_key_behind() {
     let place = Workplace::new(REAL);
-    place.fails(
-        &[&RUN[..], &["--set", "privacy.budget=0.5"]].concat(),
-        6,
-        &["the budget is 0.5", "nothing was charged"],
-    );
+    place.fails(&format!("{RUN} --set privacy.budget=0.5"), 6, &["the budget is 0.5", "nothing was charged"]);
     assert_eq!(charged(&place), 0);
     let keys = stages(&place).into_iter().filter(|stage| stage.join("noise.key").exists()).count();
     assert_eq!(keys, 0);
@@ -404,6 +401,6 @@ fn answers_between_three_classes_are_not_those_between_two() {
     assert_eq!(charged(&place), 16);
     let labels: Vec<u8> = (0..5).flat_map(|teacher| [u8::from(teacher == 4); 20]).collect();
     npy(&place.path("votes.npy"), "5, 20", &labels);
-    place.succeeds(&[&RUN[..], &["--set", "student.epochs=7", "--set", "votes.classes=2"]].concat());
+    place.succeeds(&format!("{RUN} --set student.epochs=7 --set votes.classes=2"));
     assert_eq!(charged(&place), 32, "answers between three classes were taken for those between two");
 }

@@ -13,7 +13,7 @@ const ROUND: &str = "student round --keys keys --roster roster.toml --parties 2 
 /// Gives the student a list of so many pictures, p0 to the last.
 fn list(parties: &Parties, pictures: usize) {
     let names: String = (0..pictures).map(|picture| format!("p{picture}\n")).collect();
-    fs::write(parties.path("student", "queries.csv"), format!("name\n{names}")).expect("a list");
+    parties.write("student", "queries.csv", format!("name\n{names}"));
 }
 
 fn read(parties: &Parties, party: &str, file: &str) -> String {
@@ -26,7 +26,7 @@ fn two_key_sets_give_two_rounds_whose_labels_are_those_of_all_queries() {
     let parties = Parties::new();
     parties.introduce(2);
     list(&parties, 5);
-    fs::write(parties.path("student", "known.csv"), "name,label\np1,1\np4,0\n").expect("known answers");
+    parties.write("student", "known.csv", "name,label\np1,1\np4,0\n");
     let sets = documented(&parties.succeeds("student", "student keygen --sets 2 --out keys --simulation 5 --json"));
     assert_eq!(sets["sets"].as_array().map(Vec::len), Some(2));
     let line = format!("{ROUND} --queries 5 --query-list queries.csv --known known.csv --simulation --json");
@@ -50,7 +50,7 @@ fn two_key_sets_give_two_rounds_whose_labels_are_those_of_all_queries() {
         for teacher in 0..2 {
             let party = format!("teacher {teacher}");
             parties.send(("student", &format!("rounds/{part}/queries.csv")), (&party, "queries.csv"));
-            fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
+            parties.write(&party, "votes.csv", votes);
             let line = format!("{ANSWER} --query-list queries.csv --simulation 8 --out message-{part}");
             parties.succeeds(&party, &line);
             parties.send(
@@ -95,7 +95,7 @@ fn a_bundle_serves_what_its_keys_serve_and_is_written_as_a_unit() {
     list(&parties, 1);
     fails("--queries 1 --query-list queries.csv", 3, &["1 queries", "2 key sets"]);
     list(&parties, 4);
-    fs::write(parties.path("student", "known.csv"), "name,label\np1,1\nelsewhere,0\n").expect("known answers");
+    parties.write("student", "known.csv", "name,label\np1,1\nelsewhere,0\n");
     fails("--queries 4 --query-list queries.csv --known known.csv", 3, &["known.csv", "elsewhere"]);
     fs::create_dir(parties.path("student", "keys/old")).expect("a folder");
     fails("--queries 4 --query-list queries.csv", 3, &["keys", "found 2 of them among 3"]);
@@ -117,6 +117,6 @@ fn a_bundle_serves_what_its_keys_serve_and_is_written_as_a_unit() {
     fs::rename(parties.path("student", "rounds"), parties.path("student", "first")).expect("moved");
     list(&parties, 3);
     fails("--queries 3 --query-list queries.csv", 2, &["already used for round"]);
-    check_failure(&parties.run("student", "student keygen --sets 3 --out keys"), 4, &["keys/1"]);
-    check_failure(&parties.run("student", "student keygen --sets 0 --out none"), 2, &["1..=999"]);
+    parties.fails("student", "student keygen --sets 3 --out keys", 4, &["keys/1"]);
+    parties.fails("student", "student keygen --sets 0 --out none", 2, &["1..=999"]);
 }

@@ -5,67 +5,34 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::cli::common::{Workplace, determined, read_json};
+use crate::cli::common::{Workplace, contains, determined, read_json};
 use crate::cli::shards::{ended, start};
 
 const HEAD: &str = r#"
 name = "checks"
 seed = 3
-
-[data]
-source = "none"
-pool_images = 50
-
-[ensemble]
-teachers = 20
-
-[votes]
-source = "uniform"
-classes = 4
-
-[queries]
-count = 8
-
-[noise]
-mechanism = "skellam"
-sigma = 2.0
-threshold = 8
-source = "SOURCE"
-
-[table]
-repeats = 0
-
-[[row]]
-name = "clear"
-aggregation = "trusted"
-check_noise = 3.0
+data = { source = "none", pool_images = 50 }
+ensemble = { teachers = 20 }
+votes = { source = "uniform", classes = 4 }
+queries = { count = 8 }
+noise = { mechanism = "skellam", sigma = 2.0, threshold = 8, source = "SOURCE" }
+table = { repeats = 0 }
+row = [
+    { name = "clear", aggregation = "trusted", check_noise = 3.0 },
 "#;
 
 const ENCRYPTED: &str = r#"
-[[row]]
-name = "encrypted"
-aggregation = "encrypted"
-check_noise = 3.0
-queries = 4
+    { name = "encrypted", aggregation = "encrypted", check_noise = 3.0, queries = 4 },
+    { name = "at most two", aggregation = "trusted", check_noise = 3.0, answers = 2 },
+    { name = "none passes", aggregation = "encrypted", mechanism = "binomial", coins = 1, threshold = 27, check_noise = 3.0, queries = 2 },
+"#;
 
-[[row]]
-name = "at most two"
-aggregation = "trusted"
-check_noise = 3.0
-answers = 2
-
-[[row]]
-name = "none passes"
-aggregation = "encrypted"
-mechanism = "binomial"
-coins = 1
-threshold = 27
-check_noise = 3.0
-queries = 2
+const ONE: &str = r#"
+    { name = "encrypted", aggregation = "encrypted", check_noise = 3.0, queries = 4 },
 "#;
 
 fn config(source: &str, rows: &str) -> String {
-    format!("{}{rows}", HEAD.replace("SOURCE", source))
+    format!("{}{rows}]\n", HEAD.replace("SOURCE", source))
 }
 
 /// Returns one column of a file of a stage, for each query.
@@ -81,7 +48,7 @@ fn table(run: &Path) -> Value {
 #[test]
 fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
     let place = Workplace::new(&config("simulation", ENCRYPTED));
-    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    place.succeeds("run config.toml --results one");
     let run = place.run_folder("one", "checks");
     let (reached, labels) = (column(&run, "check-clear", "checks.csv"), column(&run, "aggregate-clear", "labels.csv"));
     assert_eq!((reached.len(), labels.len()), (8, 8));
@@ -123,28 +90,26 @@ fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
 
 #[test]
 fn shards_share_checks_and_answers_and_give_the_bytes_of_one_process() {
-    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_noise = 3.0\nqueries = 4\n";
-    let place = Workplace::new(&config("simulation", row));
-    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    let place = Workplace::new(&config("simulation", ONE));
+    place.succeeds("run config.toml --results one");
     let expected = determined(&place.run_folder("one", "checks"));
     for (before, stage) in [("queries", "check"), ("check", "aggregate")] {
-        place.succeeds(&["run", "config.toml", "--results", "two", "--stage", before]);
+        place.succeeds(&format!("run config.toml --results two --stage {before}"));
         let shards = ["2/2", "1/2"].map(|share| start(&place, "two", stage, share)).map(ended);
         let units: u64 = shards.iter().filter_map(|report| report["units"].as_u64()).sum();
         assert!(if stage == "check" { units == 4 } else { units <= 4 }, "{stage}: {units}");
     }
-    place.succeeds(&["run", "config.toml", "--results", "two"]);
+    place.succeeds("run config.toml --results two");
     assert_eq!(determined(&place.run_folder("two", "checks")), expected);
 }
 
 #[test]
 fn real_checks_are_charged_before_the_answers_and_once() {
-    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_noise = 3.0\nqueries = 4\n";
-    let place = Workplace::new(&config("operating-system", row));
-    let run = || place.succeeds(&["run", "config.toml", "--max-epsilon", "inf"]);
+    let place = Workplace::new(&config("operating-system", ONE));
+    let run = || place.succeeds("run config.toml --max-epsilon inf");
     run();
     let ledger = || -> Vec<Value> {
-        let shown = place.succeeds(&["ledger", "show", "results/checks/ledger", "--json"]);
+        let shown = place.succeeds("ledger show results/checks/ledger --json");
         let statement: Value = serde_json::from_str(&shown).expect("json");
         statement["charges"].as_array().expect("charges").clone()
     };
@@ -165,7 +130,7 @@ fn real_checks_are_charged_before_the_answers_and_once() {
     // The same run again, and a smaller number of answers: the checks are not charged again.
     run();
     assert_eq!(ledger().len(), charges.len());
-    place.succeeds(&["run", "config.toml", "--max-epsilon", "inf", "--set", "row.0.answers=1"]);
+    place.succeeds("run config.toml --max-epsilon inf --set row.0.answers=1");
     let after = ledger();
     assert!(after[charges.len()..].iter().all(|charge| charge["check"].is_null()), "{after:?}");
 }
@@ -173,51 +138,41 @@ fn real_checks_are_charged_before_the_answers_and_once() {
 #[test]
 fn keys_of_checks_that_mean_nothing_are_refused_by_name() {
     for (row, words) in [
-        ("check_noise = 3.0\nthreshold = 4\naggregation = \"non-private\"", vec!["row.1.aggregation", "check_noise"]),
-        ("answers = 3\naggregation = \"trusted\"", vec!["row.1.answers", "needs check_noise"]),
-        ("check_noise = -1.0\naggregation = \"trusted\"", vec!["row.1.check_noise"]),
+        ("check_noise = 3.0, threshold = 4, aggregation = \"non-private\"", vec!["row.1.aggregation", "check_noise"]),
+        ("answers = 3, aggregation = \"trusted\"", vec!["row.1.answers", "needs check_noise"]),
+        ("check_noise = -1.0, aggregation = \"trusted\"", vec!["row.1.check_noise"]),
     ] {
-        let place = Workplace::new(&config("simulation", &format!("[[row]]\nname = \"odd\"\n{row}\n")));
-        place.fails(&["run", "config.toml"], 2, &words);
+        let place = Workplace::new(&config("simulation", &format!("{{ name = \"odd\", {row} }}\n")));
+        place.fails("run config.toml", 2, &words);
     }
-    let without = HEAD.replace("threshold = 8\n", "").replace("SOURCE", "simulation");
-    Workplace::new(&without).fails(&["run", "config.toml"], 2, &["row.0.threshold", "found 0"]);
+    let without = config("simulation", "").replace("threshold = 8, ", "");
+    Workplace::new(&without).fails("run config.toml", 2, &["row.0.threshold", "found 0"]);
 }
 
 #[test]
 fn the_command_line_accounts_for_checks() {
-    let place = Workplace::new(HEAD);
-    let json = |arguments: &[&str]| -> Value { place.json(arguments) };
-    let base =
-        ["--mechanism", "skellam", "--delta", "1e-5", "--threshold", "200", "--check-sigma", "150", "--queries", "640"];
-    let account =
-        json(&[&["account", "--any-votes", "--sigma", "48", "--answers", "286", "--json"][..], &base].concat());
+    let place = Workplace::new("");
+    let json = |arguments: &str| -> Value { place.json(arguments) };
+    let base = "--mechanism skellam --delta 1e-5 --threshold 200 --check-sigma 150 --queries 640";
+    let account = json(&format!("account --any-votes --sigma 48 --answers 286 --json {base}"));
     let epsilon = account["epsilon"].as_f64().expect("an epsilon");
     assert!((1.7..1.9).contains(&epsilon), "{account}");
     assert_eq!((&account["queries"], &account["checks"]["queries"]), (&286.into(), &640.into()));
-    let found = json(&[&["calibrate", "--epsilon", "1.97", "--answers", "286", "--json"][..], &base].concat());
+    let found = json(&format!("calibrate --epsilon 1.97 --answers 286 --json {base}"));
     let scale = found["scale"].as_f64().expect("a scale");
     assert!(
         (43.0..46.0).contains(&scale) && found["account"]["epsilon"].as_f64().is_some_and(|e| e <= 1.97),
         "{found}"
     );
-    place.fails(
-        &[&["account", "--any-votes", "--sigma", "48", "--answers", "641"][..], &base].concat(),
-        2,
-        &["--answers", "641", "640"],
-    );
-    let without = ["account", "--any-votes", "--gamma", "0.1", "--delta", "1e-5", "--queries", "5", "--answers", "3"];
+    place.fails(&format!("account --any-votes --sigma 48 --answers 641 {base}"), 2, &["--answers", "641", "640"]);
+    let without = "account --any-votes --gamma 0.1 --delta 1e-5 --queries 5 --answers 3";
     place.fails(&without, 2, &["--answers", "without checks"]);
 
-    place.succeeds(&["ledger", "create", "l", "--epsilon", "6", "--delta", "1e-5"]);
-    let charge =
-        ["ledger", "charge", "l", "--queries", "640", "--mechanism", "skellam", "--sigma", "150", "--threshold", "200"];
-    let text = place.succeeds(&[&charge[..], &["--check"]].concat());
-    assert!(
-        text.contains("200 (check)") && text.contains("640 checks whether the largest noisy count reaches 200"),
-        "{text}"
-    );
-    let statement = json(&["ledger", "show", "l", "--json"]);
+    place.succeeds("ledger create l --epsilon 6 --delta 1e-5");
+    let charge = "ledger charge l --queries 640 --mechanism skellam --sigma 150 --threshold 200";
+    let text = place.succeeds(&format!("{charge} --check"));
+    contains(&text, &["200 (check)", "640 checks whether the largest noisy count reaches 200"]);
+    let statement = json("ledger show l --json");
     assert_eq!(statement["charges"][0]["check"], true);
-    place.fails(&["ledger", "charge", "l", "--queries", "9", "--gamma", "0.1", "--check"], 2, &["--threshold"]);
+    place.fails("ledger charge l --queries 9 --gamma 0.1 --check", 2, &["--threshold"]);
 }

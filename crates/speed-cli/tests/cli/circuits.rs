@@ -2,63 +2,37 @@
 
 use std::fs;
 
-use crate::cli::common::{Workplace, determined, read_json};
+use crate::cli::common::{Workplace, contains, determined, read_json};
 
 const UNIFORM: &str = r#"
 name = "circuits"
 seed = 3
-
-[data]
-source = "none"
-pool_images = 50
-
-[ensemble]
-teachers = 20
-
-[votes]
-source = "uniform"
-classes = 4
-
-[queries]
-count = 4
-
-[noise]
-gamma = 1.0
-source = "simulation"
-
-[table]
-repeats = 0
-
-[[row]]
-name = "Trusted"
-aggregation = "trusted"
+data = { source = "none", pool_images = 50 }
+ensemble = { teachers = 20 }
+votes = { source = "uniform", classes = 4 }
+queries = { count = 4 }
+noise = { gamma = 1.0, source = "simulation" }
+table = { repeats = 0 }
+row = [
+    { name = "Trusted", aggregation = "trusted" },
 "#;
 
+/// A config with more rows.
+fn config(rows: &str) -> String {
+    format!("{UNIFORM}{rows}]\n")
+}
+
 const CIRCUITS: &str = r#"
-[[row]]
-name = "tournament"
-aggregation = "encrypted"
-
-[[row]]
-name = "all pairs"
-aggregation = "encrypted"
-circuit = "all-pairs"
-queries = 1
-
-[[row]]
-name = "paper"
-aggregation = "encrypted"
-circuit = "paper"
-queries = 2
+    { name = "tournament", aggregation = "encrypted" },
+    { name = "all pairs", aggregation = "encrypted", circuit = "all-pairs", queries = 1 },
+    { name = "paper", aggregation = "encrypted", circuit = "paper", queries = 2 },
 "#;
 
 #[test]
 fn exact_circuits_agree_and_the_papers_reports_unresolved_queries() {
-    let place = Workplace::new(&format!("{UNIFORM}{CIRCUITS}"));
-    let table = place.succeeds(&["run", "config.toml", "--results", "one"]);
-    for part in ["4/4", "1/1", "unresolved"] {
-        assert!(table.contains(part), "{part} is not in {table}");
-    }
+    let place = Workplace::new(&config(CIRCUITS));
+    let table = place.succeeds("run config.toml --results one");
+    contains(&table, &["4/4", "1/1", "unresolved"]);
     let run = place.run_folder("one", "circuits");
     let labels = |row: &str| -> Vec<String> {
         let text = fs::read_to_string(run.join(format!("stages/aggregate-{row}/labels.csv"))).expect("labels");
@@ -78,96 +52,25 @@ fn exact_circuits_agree_and_the_papers_reports_unresolved_queries() {
 
 /// The same noise in clear text and on ciphertexts.
 const NOISES: &str = r#"
-[[row]]
-name = "skellam in clear"
-aggregation = "trusted"
-mechanism = "skellam"
-sigma = 1.5
-
-[[row]]
-name = "skellam"
-aggregation = "encrypted"
-queries = 3
-mechanism = "skellam"
-sigma = 1.5
-
-[[row]]
-name = "binomial in clear"
-aggregation = "trusted"
-mechanism = "binomial"
-coins = 3
-
-[[row]]
-name = "binomial"
-aggregation = "encrypted"
-queries = 3
-mechanism = "binomial"
-coins = 3
-
-[[row]]
-name = "confident coins in clear"
-aggregation = "trusted"
-mechanism = "binomial"
-sigma = 3.2
-threshold = 6
-
-[[row]]
-name = "confident coins"
-aggregation = "encrypted"
-queries = 3
-mechanism = "binomial"
-sigma = 3.2
-threshold = 6
-
-[[row]]
-name = "central in clear"
-aggregation = "trusted"
-placement = "central"
-
-[[row]]
-name = "central"
-aggregation = "encrypted"
-queries = 3
-placement = "central"
-
-[[row]]
-name = "central coins in clear"
-aggregation = "trusted"
-mechanism = "binomial"
-coins = 4
-placement = "central"
-threshold = 8
-
-[[row]]
-name = "central coins"
-aggregation = "encrypted"
-queries = 3
-mechanism = "binomial"
-coins = 4
-placement = "central"
-threshold = 8
-
-[[row]]
-name = "confident in clear"
-aggregation = "trusted"
-threshold = 8
-
-[[row]]
-name = "confident"
-aggregation = "encrypted"
-queries = 3
-threshold = 8
-
-[[row]]
-name = "silent"
-aggregation = "trusted"
-threshold = 25
+    { name = "skellam in clear", aggregation = "trusted", mechanism = "skellam", sigma = 1.5 },
+    { name = "skellam", aggregation = "encrypted", queries = 3, mechanism = "skellam", sigma = 1.5 },
+    { name = "binomial in clear", aggregation = "trusted", mechanism = "binomial", coins = 3 },
+    { name = "binomial", aggregation = "encrypted", queries = 3, mechanism = "binomial", coins = 3 },
+    { name = "confident coins in clear", aggregation = "trusted", mechanism = "binomial", sigma = 3.2, threshold = 6 },
+    { name = "confident coins", aggregation = "encrypted", queries = 3, mechanism = "binomial", sigma = 3.2, threshold = 6 },
+    { name = "central in clear", aggregation = "trusted", placement = "central" },
+    { name = "central", aggregation = "encrypted", queries = 3, placement = "central" },
+    { name = "central coins in clear", aggregation = "trusted", mechanism = "binomial", coins = 4, placement = "central", threshold = 8 },
+    { name = "central coins", aggregation = "encrypted", queries = 3, mechanism = "binomial", coins = 4, placement = "central", threshold = 8 },
+    { name = "confident in clear", aggregation = "trusted", threshold = 8 },
+    { name = "confident", aggregation = "encrypted", queries = 3, threshold = 8 },
+    { name = "silent", aggregation = "trusted", threshold = 25 },
 "#;
 
 #[test]
 fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
-    let place = Workplace::new(&format!("{UNIFORM}{NOISES}").replace("count = 4", "count = 8"));
-    let table = place.succeeds(&["run", "config.toml", "--results", "one"]);
+    let place = Workplace::new(&config(NOISES).replace("count = 4", "count = 8"));
+    let table = place.succeeds("run config.toml --results one");
     let run = place.run_folder("one", "circuits");
     let labels =
         |row: &str| fs::read_to_string(run.join(format!("stages/aggregate-{row}/labels.csv"))).expect("labels");
@@ -202,37 +105,35 @@ fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
 
 #[test]
 fn real_noise_of_the_server_is_charged_with_its_threshold() {
-    let central = "aggregation = \"trusted\"\nplacement = \"central\"\nthreshold = 5";
+    let central = "aggregation = \"trusted\", placement = \"central\", threshold = 5";
     let place = Workplace::finished(
-        &UNIFORM.replace("simulation", "operating-system").replace("aggregation = \"trusted\"", central),
+        &config("").replace("\"simulation\"", "\"operating-system\"").replace("aggregation = \"trusted\"", central),
     );
-    let ledger = fs::read_to_string(place.path("results/circuits/ledger")).expect("a ledger");
+    let ledger = place.read("results/circuits/ledger");
     assert!(ledger.contains("threshold"), "{ledger}");
     let first = determined(&place.run_folder("results", "circuits"));
-    place.succeeds(&["run", "config.toml"]);
+    place.succeeds("run config.toml");
     assert_eq!(determined(&place.run_folder("results", "circuits")), first);
-    assert_eq!(fs::read_to_string(place.path("results/circuits/ledger")).expect("a ledger"), ledger, "paid twice");
+    assert_eq!(place.read("results/circuits/ledger"), ledger, "paid twice");
     // Noise without a pure epsilon is charged too.
     for (mechanism, width) in [("skellam", "sigma=8"), ("binomial", "coins=4")] {
-        let name = format!("name={mechanism}");
-        let set = [name, format!("noise.mechanism={mechanism}"), format!("noise.{width}")];
-        let run: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
-        place.succeeds(&[&["run", "config.toml"], &run[..]].concat());
-        let ledger = fs::read_to_string(place.path(&format!("results/{mechanism}/ledger"))).expect("a ledger");
+        let noise = format!("--set noise.mechanism={mechanism} --set noise.{width}");
+        place.succeeds(&format!("run config.toml --set name={mechanism} {noise}"));
+        let ledger = place.read(&format!("results/{mechanism}/ledger"));
         assert!(ledger.contains(&format!("\"noise\":\"{mechanism}\"")), "{ledger}");
         assert!(ledger.contains("\"per_query_epsilon\":null"), "{ledger}");
     }
 }
 
 #[test]
-fn votes_at_random_follow_the_seed_and_the_table_has_no_column_for_what_cannot_happen() {
-    let place = Workplace::new(UNIFORM);
-    let table = place.succeeds(&["run", "config.toml", "--results", "one"]);
+fn votes_at_random_follow_the_seed_and_give_the_answers_of_the_same_votes_in_a_file() {
+    let place = Workplace::new(&config(""));
+    let table = place.succeeds("run config.toml --results one");
     assert!(table.contains("Trusted") && !table.contains("unresolved"), "{table}");
-    place.succeeds(&["run", "config.toml", "--results", "two"]);
-    place.succeeds(&["run", "config.toml", "--results", "three", "--set", "seed=4"]);
-    let votes =
-        |results: &str| fs::read(place.run_folder(results, "circuits").join("stages/votes/votes.npy")).expect("votes");
+    place.succeeds("run config.toml --results two");
+    place.succeeds("run config.toml --results three --set seed=4");
+    let stages = |results: &str| place.run_folder(results, "circuits").join("stages");
+    let votes = |results: &str| fs::read(stages(results).join("votes/votes.npy")).expect("votes");
     assert_eq!(votes("one"), votes("two"));
     assert_ne!(votes("one"), votes("three"));
     // 1000 votes, one byte each after the header: every class about 250 times, within six standard deviations.
@@ -241,18 +142,12 @@ fn votes_at_random_follow_the_seed_and_the_table_has_no_column_for_what_cannot_h
         let count = labels.iter().filter(|label| **label == class).count();
         assert!((168..=332).contains(&count), "class {class}: {count} of 1000");
     }
-}
-
-#[test]
-fn answers_do_not_depend_on_where_the_votes_come_from() {
-    let place = Workplace::new(UNIFORM);
-    place.succeeds(&["run", "config.toml", "--results", "drawn"]);
-    let drawn = place.run_folder("drawn", "circuits").join("stages");
-    let file = drawn.join("votes/votes.npy");
-    let votes = format!("votes.file={}", file.display());
-    let from_file = ["--set", "votes.source=file", "--set", &votes, "--set", "votes.classes=4"];
-    place.succeeds(&[&["run", "config.toml", "--results", "read"][..], &from_file].concat());
-    let read = place.run_folder("read", "circuits").join("stages");
+    // Answers do not depend on where the votes come from.
+    let drawn = stages("one");
+    let file = format!("votes.file={}", drawn.join("votes/votes.npy").display());
+    let from_file = format!("--set votes.source=file --set {file} --set votes.classes=4");
+    place.succeeds(&format!("run config.toml --results read {from_file}"));
+    let read = stages("read");
     for name in ["votes/votes.npy", "aggregate-trusted/labels.csv", "account-trusted/account.json"] {
         assert_eq!(fs::read(read.join(name)).expect(name), fs::read(drawn.join(name)).expect(name), "{name}");
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cli::bad_input::{bands, npy};
-use crate::cli::common::Workplace;
+use crate::cli::common::{Workplace, entries};
 use crate::cli::own_images;
 use crate::cli::pages::check_alone;
 use crate::cli::predict::{students, text};
@@ -15,30 +15,16 @@ use crate::cli::predict::{students, text};
 const ARRAYS: &str = r#"
 name = "arrays"
 seed = 1
-[data]
-source = "arrays"
-folder = "arrays"
-pool_images = 30
-[ensemble]
-teachers = 1
-[votes]
-source = "truth"
-[queries]
-count = 9
-[student]
-method = "pseudo-labels"
-[student.pseudo_labels]
-epochs = 3
-epoch_images = 60
-warmup_epochs = 1
-label_epochs = 2
-batch = 15
-labelled_batch = 6
-[table]
-repeats = 1
-[[row]]
-name = "true labels"
-aggregation = "non-private"
+data = { source = "arrays", folder = "arrays", pool_images = 30 }
+ensemble = { teachers = 1 }
+votes = { source = "truth" }
+queries = { count = 9 }
+student.method = "pseudo-labels"
+student.pseudo_labels = { epochs = 3, epoch_images = 60, warmup_epochs = 1, label_epochs = 2, batch = 15, labelled_batch = 6 }
+table = { repeats = 1 }
+row = [
+    { name = "true labels", aggregation = "non-private" },
+]
 "#;
 
 fn arrays() -> Workplace {
@@ -139,7 +125,7 @@ fn baselines_are_measured_on_the_same_images_and_only_if_asked() {
     let page = read(&folder.join("tables/report.html"));
     assert!(page.contains("label spreading") && page.contains("mean teacher"), "not in the page");
     // Only students of rows are kept as models.
-    let stages = fs::read_dir(folder.join("stages")).expect("stages").map(|stage| stage.expect("an entry").path());
+    let stages = entries(&folder.join("stages")).into_iter();
     let baselines: Vec<_> = stages.filter(|path| path.to_string_lossy().contains("baseline-labelled")).collect();
     assert_eq!(baselines.len(), 3);
     assert!(baselines.iter().all(|path| !path.join("student.safetensors").exists()));

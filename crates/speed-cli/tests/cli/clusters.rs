@@ -7,50 +7,26 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::bad_input::{bands, npy};
-use crate::cli::common::{Workplace, determined, read_json};
+use crate::cli::common::{Workplace, determined, read_json, sets};
 
 /// Sixty teachers of 30 built-in digits each, who label twelve groups of images, and one small student.
 const GROUPS: &str = r#"
 name = "groups"
 seed = 2
 arithmetic = "portable"
-[data]
-train_images = 1800
-test_images = 700
-pool_images = 600
-[ensemble]
-teachers = 60
-[votes]
-source = "neighbours"
-[queries]
-count = 15
-selection = "clusters"
-groups = true
-beliefs = true
-[noise]
-mechanism = "binomial"
-coins = 2
-source = "simulation"
-[student]
-method = "pseudo-labels"
-[student.pseudo_labels]
-epochs = 4
-epoch_images = 600
-warmup_epochs = 2
-label_epochs = 3
-[table]
-repeats = 1
-[[row]]
-name = "clear text"
-aggregation = "trusted"
-[[row]]
-name = "encrypted"
-aggregation = "encrypted"
-queries = 4
-[[row]]
-name = "first ten"
-aggregation = "trusted"
-queries = 10
+data = { train_images = 1800, test_images = 700, pool_images = 600 }
+ensemble = { teachers = 60 }
+votes = { source = "neighbours" }
+queries = { count = 15, selection = "clusters", groups = true, beliefs = true }
+noise = { mechanism = "binomial", coins = 2, source = "simulation" }
+student.method = "pseudo-labels"
+student.pseudo_labels = { epochs = 4, epoch_images = 600, warmup_epochs = 2, label_epochs = 3 }
+table = { repeats = 1 }
+row = [
+    { name = "clear text", aggregation = "trusted" },
+    { name = "encrypted", aggregation = "encrypted", queries = 4 },
+    { name = "first ten", aggregation = "trusted", queries = 10 },
+]
 "#;
 
 fn stage(run: &Path, name: &str, file: &str) -> String {
@@ -71,7 +47,7 @@ fn groups(run: &Path) -> BTreeMap<usize, Vec<usize>> {
 #[test]
 fn teachers_label_groups_and_the_student_learns_from_all_their_images() {
     let place = Workplace::new(GROUPS);
-    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    place.succeeds("run config.toml --results one");
     let run = place.run_folder("one", "groups");
     let groups = groups(&run);
     assert_eq!(groups.len(), 15);
@@ -103,16 +79,16 @@ fn teachers_label_groups_and_the_student_learns_from_all_their_images() {
 #[test]
 fn shards_share_the_labelling_of_groups_and_typical_images_are_single_queries_of_the_same_clusters() {
     let place = Workplace::new(&GROUPS.replace("encrypted", "trusted"));
-    let set = ["--set", "table.repeats=0"];
-    let run = |arguments: &[&str]| place.succeeds(&[&["run", "config.toml"], arguments, &set[..]].concat());
-    run(&["--results", "whole", "--threads", "1"]);
-    run(&["--results", "parts", "--stage", "queries"]);
+    let set = "--set table.repeats=0";
+    let run = |arguments: &str| place.succeeds(&format!("run config.toml {arguments} {set}"));
+    run("--results whole --threads 1");
+    run("--results parts --stage queries");
     // The run does the units of the other shard.
-    run(&["--results", "parts", "--stage", "aggregate", "--shard", "1/2"]);
-    run(&["--results", "parts"]);
+    run("--results parts --stage aggregate --shard 1/2");
+    run("--results parts");
     let whole = place.run_folder("whole", "groups");
     assert_eq!(determined(&whole), determined(&place.run_folder("parts", "groups")));
-    run(&["--results", "single", "--set", "queries.groups=false", "--set", "queries.beliefs=false"]);
+    run("--results single --set queries.groups=false --set queries.beliefs=false");
     let single = place.run_folder("single", "groups");
     let typical = |run: &Path| fs::read(run.join("stages/queries/queries.npy")).expect("queries");
     assert_eq!(typical(&single), typical(&whole));
@@ -122,10 +98,8 @@ fn shards_share_the_labelling_of_groups_and_typical_images_are_single_queries_of
 #[test]
 fn impossible_groups_and_maps_are_refused() {
     let place = Workplace::new(&GROUPS.replace("encrypted", "trusted"));
-    let fails = |set: &[&str], code, words: &[&str]| {
-        let set: Vec<&str> = set.iter().flat_map(|key| ["--set", key]).collect();
-        place.fails(&[&["run", "config.toml"], &set[..]].concat(), code, words);
-    };
+    let fails =
+        |keys: &[&str], code, words: &[&str]| place.fails(&format!("run config.toml{}", sets(keys)), code, words);
     fails(&["queries.selection=random"], 2, &["queries.groups", "clusters"]);
     fails(&["data.pool=train"], 2, &["data.pool", "data.test_images"]);
     fails(&["queries.features=curved"], 2, &["queries.features", "straightened"]);
@@ -140,8 +114,7 @@ fn impossible_groups_and_maps_are_refused() {
     npy(&place.path("counts.npy"), "600, 10", &counts);
     fails(&["votes.source=file", "votes.file=counts.npy"], 3, &["counts.npy", "queries.groups", "teachers x pool"]);
     let single = ["votes.source=file", "votes.file=counts.npy", "queries.groups=false", "table.repeats=0"];
-    let single: Vec<&str> = single.iter().flat_map(|key| ["--set", key]).collect();
-    place.succeeds(&[&["run", "config.toml"], &single[..]].concat());
+    place.succeeds(&format!("run config.toml{}", sets(&single)));
 }
 
 #[test]
@@ -153,20 +126,15 @@ fn a_pool_of_training_images_leaves_the_test_images_to_the_student() {
     let keys =
         ["data.source=arrays", "data.folder=arrays", "data.pool=train", "data.pool_images=60", "ensemble.teachers=5"];
     let more = ["queries.selection=first", "queries.groups=false", "queries.beliefs=false", "queries.features=pixels"];
-    let set: Vec<&str> = keys.iter().chain(&more).flat_map(|key| ["--set", key]).collect();
-    place.succeeds(&[&["run", "config.toml", "--stage", "votes"], &set[..]].concat());
-    let run = place.run_folder("results", "groups");
-    let data: Value = serde_json::from_str(&stage(&run, "data", "data.json")).expect("json");
+    let run = format!("run config.toml --stage votes{}", sets(&[&keys[..], &more].concat()));
+    place.succeeds(&run);
+    let folder = place.run_folder("results", "groups");
+    let data: Value = serde_json::from_str(&stage(&folder, "data", "data.json")).expect("json");
     let images = |part: &str| data[part]["images"].as_u64();
     assert_eq!([images("train"), images("pool"), images("test")], [Some(30), Some(60), Some(30)]);
     // All images of a class are equal, so the nearest one has the right label.
-    let quality: Value = serde_json::from_str(&stage(&run, "votes", "ensemble.json")).expect("json");
+    let quality: Value = serde_json::from_str(&stage(&folder, "votes", "ensemble.json")).expect("json");
     assert_eq!(quality["mean_accuracy"].as_f64(), Some(1.0));
-    let all: Vec<&str> =
-        set.iter().map(|key| if key.starts_with("data.pool_images") { "data.pool_images=90" } else { key }).collect();
-    place.fails(
-        &[&["run", "config.toml", "--stage", "votes"], &all[..]].concat(),
-        3,
-        &["data.pool_images = 90", "90 training"],
-    );
+    let more = run.replace("data.pool_images=60", "data.pool_images=90");
+    place.fails(&more, 3, &["data.pool_images = 90", "90 training"]);
 }

@@ -74,6 +74,59 @@ pub(crate) fn encrypted() -> String {
     TINY.replace(&format!("{row}\"trusted\""), &format!("{row}\"encrypted\""))
 }
 
+/// The arguments of a command line: a text whose words are separated by blanks, or a list, whose words may contain blanks.
+pub(crate) trait Line {
+    fn words(&self) -> Vec<&str>;
+}
+
+impl Line for str {
+    fn words(&self) -> Vec<&str> {
+        self.split_whitespace().collect()
+    }
+}
+
+impl Line for String {
+    fn words(&self) -> Vec<&str> {
+        self.as_str().words()
+    }
+}
+
+impl Line for [&str] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl<const N: usize> Line for [&str; N] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl Line for Vec<&str> {
+    fn words(&self) -> Vec<&str> {
+        self.clone()
+    }
+}
+
+impl<T: Line + ?Sized> Line for &T {
+    fn words(&self) -> Vec<&str> {
+        (*self).words()
+    }
+}
+
+/// Returns [`TINY`] with one student of each kind, as a sweep over these keys.
+pub(crate) fn swept(keys: &str) -> String {
+    format!("{}\n[sweep]\n{keys}\n", TINY.replace("repeats = 2", "repeats = 1"))
+}
+
+/// The paths in a directory, which must exist.
+#[track_caller]
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries.map(|entry| entry.expect("an entry").path()).collect()
+}
+
 /// A directory with a config, in which the binary runs.
 pub(crate) struct Workplace {
     folder: TempDir,
@@ -110,42 +163,71 @@ impl Workplace {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+    /// Writes a file, and its folder.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, content).expect(name);
+    }
+
+    #[track_caller]
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> String {
+        String::from_utf8(self.bytes(name)).expect("text")
+    }
+
+    pub(crate) fn command(&self, line: &(impl Line + ?Sized)) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_speed"));
-        command.args(arguments).current_dir(self.folder.path()).env_remove("SPEED_DATASETS");
+        command.args(line.words()).current_dir(self.folder.path()).env_remove("SPEED_DATASETS");
         command
     }
 
-    pub(crate) fn speed(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().expect("the binary starts")
+    pub(crate) fn speed(&self, line: &(impl Line + ?Sized)) -> Output {
+        self.command(line).output().expect("the binary starts")
+    }
+
+    /// Runs the binary, expects success, and returns standard output and standard error.
+    #[track_caller]
+    pub(crate) fn outputs(&self, line: &(impl Line + ?Sized)) -> (String, String) {
+        let Output { status, stdout, stderr } = self.speed(line);
+        let said = String::from_utf8(stderr).expect("text");
+        assert!(status.success(), "{said}");
+        (String::from_utf8(stdout).expect("text"), said)
     }
 
     /// Runs the binary, expects success, and returns standard output.
     #[track_caller]
-    pub(crate) fn succeeds(&self, arguments: &[&str]) -> String {
-        let output = self.speed(arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
+    pub(crate) fn succeeds(&self, line: &(impl Line + ?Sized)) -> String {
+        self.outputs(line).0
+    }
+
+    /// Runs the binary, expects success, and returns standard error.
+    #[track_caller]
+    pub(crate) fn says(&self, line: &(impl Line + ?Sized)) -> String {
+        self.outputs(line).1
     }
 
     /// Returns standard output as JSON.
     #[track_caller]
-    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.succeeds(arguments)).expect("JSON")
+    pub(crate) fn json(&self, line: &(impl Line + ?Sized)) -> Value {
+        serde_json::from_str(&self.succeeds(line)).expect("JSON")
     }
 
     /// Runs the binary and expects this exit code and these words in one message.
     #[track_caller]
-    pub(crate) fn fails(&self, arguments: &[&str], code: i32, words: &[&str]) {
-        check_failure(&self.speed(arguments), code, words);
+    pub(crate) fn fails(&self, line: &(impl Line + ?Sized), code: i32, words: &[&str]) {
+        check_failure(&self.speed(line), code, words);
     }
 
     /// Returns the directory of the only run of `experiment` in `results`.
     #[track_caller]
     pub(crate) fn run_folder(&self, results: &str, experiment: &str) -> PathBuf {
-        let runs: Vec<PathBuf> = fs::read_dir(self.path(results).join(experiment))
-            .expect("results")
-            .map(|entry| entry.expect("entry").path())
+        let runs: Vec<PathBuf> = entries(&self.path(results).join(experiment))
+            .into_iter()
             // The experiment's ledger is a file beside the runs.
             .filter(|path| path.is_dir())
             .collect();
@@ -170,8 +252,14 @@ pub(crate) fn check_failure(output: &Output, code: i32, words: &[&str]) {
     let errors = message.lines().filter(is_error).count();
     assert_eq!(errors, 1, "one message, not {errors}: {message}");
     assert!(!message.contains("panicked"), "{message}");
+    contains(&message, words);
+}
+
+/// Expects all of these words in a text.
+#[track_caller]
+pub(crate) fn contains(text: &str, words: &[&str]) {
     for word in words {
-        assert!(message.contains(word), "{word:?} is not in {message:?}");
+        assert!(text.contains(word), "{word:?} is not in {text:?}");
     }
 }
 
@@ -182,8 +270,7 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     for name in ["tables/table.md", "tables/table.json"] {
         files.insert(name.to_owned(), fs::read(run.join(name)).expect(name));
     }
-    for stage in fs::read_dir(run.join("stages")).expect("stages") {
-        let stage = stage.expect("entry").path();
+    for stage in entries(&run.join("stages")) {
         // Results that were set aside are kept in the same directory.
         if stage.file_name().is_some_and(|name| name.to_string_lossy().contains(".superseded")) {
             continue;
@@ -201,12 +288,15 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
 #[track_caller]
 pub(crate) fn models(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let rows = fs::read_dir(run.join("models")).into_iter().flatten().map(|row| row.expect("an entry").path());
-    let files = rows.filter(|row| row.is_dir()).flat_map(|row| {
-        fs::read_dir(row).expect("models").map(|model| model.expect("an entry").path()).collect::<Vec<_>>()
-    });
+    let files = rows.filter(|row| row.is_dir()).flat_map(|row| entries(&row));
     let named = |path: PathBuf| {
         let name = path.strip_prefix(run).expect("a model of the run").to_string_lossy().into_owned();
         (name, fs::read(path).expect("a model"))
     };
     files.filter(|path| path.extension().is_some_and(|end| end == "safetensors")).map(named).collect()
+}
+
+/// Returns the options that set these keys.
+pub(crate) fn sets(keys: &[&str]) -> String {
+    keys.iter().map(|key| format!(" --set {key}")).collect()
 }

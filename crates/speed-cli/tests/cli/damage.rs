@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use speed_core::fixture::{copy_folder, exhaustive};
 
 use crate::cli::budget::{self, RUN, charged};
-use crate::cli::common::{Workplace, determined, encrypted};
+use crate::cli::common::{Workplace, determined, encrypted, entries};
 
 /// A tiny run with every kind of stage, one student of each method.
 fn config() -> String {
@@ -24,7 +24,7 @@ fn config() -> String {
 /// All files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+    for entry in entries(folder) {
         if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }
     }
     found.sort();
@@ -77,7 +77,7 @@ fn results(run: &Path) -> BTreeMap<String, Vec<u8>> {
 /// Checks a command on damaged files: its output is unchanged, or one line names the file without a parser's jargon, or the run without
 /// its report counts as unfinished.
 #[track_caller]
-fn holds(place: &Workplace, arguments: &[&str], expected: &str, name: &str, what: &str) {
+fn holds(place: &Workplace, arguments: &str, expected: &str, name: &str, what: &str) {
     let output = place.speed(arguments);
     let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     assert!(!said.contains("EOF") && !said.contains("panicked"), "{what}: {said}");
@@ -109,9 +109,9 @@ fn damaged(config: &str, is_of: impl Fn(&str) -> bool) {
         copy_folder(&place.path("good"), &place.path("results"));
     };
     anew();
-    let listed = shown(&place.succeeds(&["list"]));
-    let compared = shown(&place.succeeds(&["compare", &id, "--paper"]));
-    let table = shown(&place.succeeds(&["show", &id]));
+    let listed = shown(&place.succeeds("list"));
+    let compared = shown(&place.succeeds(&format!("compare {id} --paper")));
+    let table = shown(&place.succeeds(&format!("show {id}")));
     let chosen = files(&good).into_iter().filter(|file| {
         let relative = file.strip_prefix(&good).expect("below").to_str().expect("text");
         is_of(relative) && fs::metadata(file).expect("a file").len() > 0
@@ -123,10 +123,10 @@ fn damaged(config: &str, is_of: impl Fn(&str) -> bool) {
         let what = format!("{relative} {how}");
         anew();
         damage(&run.join(relative), how);
-        holds(&place, &["show", &id], &table, name, &format!("show, {what}"));
-        holds(&place, &["compare", &id, "--paper"], &compared, name, &format!("compare, {what}"));
-        holds(&place, &["list"], &listed, name, &format!("list, {what}"));
-        let output = place.speed(&["run", "config.toml"]);
+        holds(&place, &format!("show {id}"), &table, name, &format!("show, {what}"));
+        holds(&place, &format!("compare {id} --paper"), &compared, name, &format!("compare, {what}"));
+        holds(&place, "list", &listed, name, &format!("list, {what}"));
+        let output = place.speed("run config.toml");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!said.contains("EOF") && !said.contains("panicked"), "run, {what}: {said}");
         if output.status.success() {
@@ -184,7 +184,7 @@ fn files_beside_charged_answers_are_named() {
 fn a_page_names_a_damaged_file() {
     let place = Workplace::finished(&config());
     let run = place.run_folder("results", "tiny");
-    let page = place.succeeds(&["show", "tiny", "--html"]);
+    let page = place.succeeds("show tiny --html");
     let read = files(&run).into_iter().filter(|file| {
         ["queries.json", "queries.png", "metrics.csv", "digits.png"].iter().any(|name| file.ends_with(name))
     });
@@ -192,10 +192,10 @@ fn a_page_names_a_damaged_file() {
         let good = fs::read(&file).expect("a file");
         let name = file.file_name().and_then(|name| name.to_str()).expect("a name");
         damage(&file, how);
-        let output = place.speed(&["show", "tiny", "--html"]);
+        let output = place.speed("show tiny --html");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(name), "{} {how}: {said}", file.display());
         fs::write(&file, good).expect("put back");
     }
-    assert_eq!(place.succeeds(&["show", "tiny", "--html"]), page);
+    assert_eq!(place.succeeds("show tiny --html"), page);
 }

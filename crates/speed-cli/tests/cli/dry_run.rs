@@ -8,7 +8,7 @@ use crate::cli::common::Workplace;
 #[test]
 fn a_dry_run_names_the_price_and_spends_nothing() {
     let place = Workplace::new(REAL);
-    let plan = || place.json(&["run", "config.toml", "--dry-run", "--json"]);
+    let plan = || place.json("run config.toml --dry-run --json");
     let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
     let before = plan();
     assert!(!place.path("results").exists(), "a dry run wrote something");
@@ -23,8 +23,8 @@ fn a_dry_run_names_the_price_and_spends_nothing() {
     assert!((spent / needed(&before) - 1.0).abs() < 1e-12, "{spent}");
     let after = plan();
     assert!((needed(&after) / spent - 1.0).abs() < 1e-12 && after["rows"][2]["done"] == true);
-    assert!(place.succeeds(&["run", "config.toml", "--dry-run"]).contains("# the ledger's epsilon after the run"));
-    let simulated = place.succeeds(&["run", "config.toml", "--dry-run", "--set", "noise.source=simulation"]);
+    assert!(place.succeeds("run config.toml --dry-run").contains("# the ledger's epsilon after the run"));
+    let simulated = place.succeeds("run config.toml --dry-run --set noise.source=simulation");
     assert!(simulated.contains("# a simulation: nothing is charged"));
 }
 
@@ -34,27 +34,27 @@ fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
     let place = Workplace::new(REAL);
     let plan = |budget: f64| {
         let budget = format!("privacy.budget={budget}");
-        let arguments = [&RUN[..], &["--dry-run", "--json", "--set", &budget]].concat();
+        let arguments = format!("{RUN} --dry-run --json --set {budget}");
         place.json(&arguments)
     };
     let needed = plan(1.0)["budget_needed"].as_f64().expect("a price");
     assert!(plan(1.0)["refused"].is_string() && plan(needed)["refused"].is_null());
     let too_little = 0.9 * needed;
     assert!(plan(too_little)["refused"].as_str().is_some_and(|why| why.contains("the budget is")));
-    place.fails(&[&RUN[..], &["--set", &format!("privacy.budget={too_little}")]].concat(), 6, &["the budget is"]);
-    place.succeeds(&[&RUN[..], &["--set", &format!("privacy.budget={needed}")]].concat());
+    place.fails(&format!("{RUN} --set privacy.budget={too_little}"), 6, &["the budget is"]);
+    place.succeeds(&format!("{RUN} --set privacy.budget={needed}"));
     assert_eq!(charged(&place), 16);
 }
 
 #[test]
 fn a_dry_run_counts_forced_stages_and_prints_the_total_cost() {
     let place = Workplace::finished(&encrypted());
-    let plan = |more: &[&str]| {
-        let arguments = [&RUN[..], &["--dry-run", "--json"], more].concat();
+    let plan = |more: &str| {
+        let arguments = format!("{RUN} --dry-run --json {more}");
         place.json(&arguments)
     };
     let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
-    let (usual, forced) = (plan(&[]), plan(&["--force", "aggregate"]));
+    let (usual, forced) = (plan(""), plan("--force aggregate"));
     assert!(needed(&forced) > 1.3 * needed(&usual), "{} {}", needed(&forced), needed(&usual));
     assert_eq!(forced["rows"][0]["done"], false);
     let first = &usual["cost"]["stages"][0];

@@ -11,54 +11,42 @@ use speed_data::{Dataset, ImageShape, Split, street};
 use speed_nn::onnx::{PixelType, Runtime, small_encoder};
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{Workplace, read_json};
+use crate::cli::common::{Workplace, read_json, sets};
 use crate::cli::predict::text;
 
 /// Sixty teachers of ten street digits each.
 const CONFIG: &str = r#"
 name = "encoder"
-[data]
-source = "street-digits"
-train_images = 600
-test_images = 500
-pool_images = 300
-[features]
-encoder = "encoder.onnx"
-[ensemble]
-teachers = 60
-[votes]
-source = "neighbours"
-[queries]
-count = 20
-selection = "clusters"
-[noise]
-source = "simulation"
-[table]
-repeats = 0
-baselines = true
-[[row]]
-name = "clear text"
-aggregation = "trusted"
+data = { source = "street-digits", train_images = 600, test_images = 500, pool_images = 300 }
+features = { encoder = "encoder.onnx" }
+ensemble = { teachers = 60 }
+votes = { source = "neighbours" }
+queries = { count = 20, selection = "clusters" }
+noise = { source = "simulation" }
+table = { repeats = 0, baselines = true }
+row = [
+    { name = "clear text", aggregation = "trusted" },
+]
 "#;
 
 fn place() -> Workplace {
     let place = Workplace::new(CONFIG);
-    fs::write(place.path("encoder.onnx"), small_encoder()).expect("an encoder");
+    place.write("encoder.onnx", small_encoder());
     place
 }
 
 /// Returns the arguments of a run with changed keys.
-fn run<'a>(keys: &[&'a str]) -> Vec<&'a str> {
-    ["run", "config.toml"].into_iter().chain(keys.iter().flat_map(|key| ["--set", key])).collect()
+fn run(keys: &[&str]) -> String {
+    format!("run config.toml{}", sets(keys))
 }
 
 #[test]
 fn teachers_vote_by_the_vectors_of_pictures_and_the_report_names_the_encoder() {
     let place = place();
-    let plan = place.json(&["run", "config.toml", "--dry-run", "--json"]);
+    let plan = place.json("run config.toml --dry-run --json");
     let stages = plan["stages"].as_array().expect("stages");
     assert_eq!(stages[1]["name"], "features", "{plan}");
-    place.succeeds(&["run", "config.toml"]);
+    place.succeeds("run config.toml");
     let run = place.run_folder("results", "encoder");
     let report = read_json(&run.join("tables/report.json"));
     let encoder = &report["encoder"];
@@ -72,7 +60,7 @@ fn teachers_vote_by_the_vectors_of_pictures_and_the_report_names_the_encoder() {
         let condition = "The encoder must come from public data: epsilon does not cover pictures that trained it.";
         assert!(text.contains(digest) && text.contains(condition), "{name}: {text}");
     }
-    let shown = place.succeeds(&["show", "encoder"]);
+    let shown = place.succeeds("show encoder");
     assert!(shown.contains("Encoder encoder.onnx"), "{shown}");
 }
 
@@ -83,7 +71,7 @@ fn encoders_and_pictures_that_do_not_fit_are_refused_by_name() {
     place.fails(&run(&["table.repeats=1"]), 2, &["student.method", "reads pictures"]);
     place.fails(&run(&["votes.source=teachers"]), 2, &["teacher.architecture", "reads pictures"]);
     place.fails(&run(&["features.size=64x64"]), 3, &["encoder.onnx", "64"]);
-    fs::write(place.path("votes.onnx"), "not a model").expect("written");
+    place.write("votes.onnx", "not a model");
     place.fails(&run(&["features.encoder=votes.onnx"]), 3, &["votes.onnx"]);
 
     let arrays = |side: usize| {
@@ -127,15 +115,15 @@ fn pictures_of_any_size_are_resized_for_an_encoder() {
         "ensemble.teachers=4",
         "queries.count=3",
     ];
-    let until = |arguments: &[&str]| place.succeeds(&[&run(&keys), arguments].concat());
-    until(&["--stage", "data"]);
+    let until = |arguments: &str| place.succeeds(&format!("{} {arguments}", run(&keys)));
+    until("--stage data");
     // All pictures are one block, and the record of the pictures says so.
-    until(&["--stage", "features", "--shard", "2/2"]);
-    let shown = place.json(&["show", "encoder", "--json"]);
+    until("--stage features --shard 2/2");
+    let shown = place.json("show encoder --json");
     let units = shown["runs"][0]["units"][0].clone();
     assert_eq!((&units["stage"], &units["of"], &units["at_most"]), (&"features".into(), &1.into(), &false.into()));
-    until(&["--stage", "features", "--shard", "1/2"]);
-    until(&["--stage", "features"]);
+    until("--stage features --shard 1/2");
+    until("--stage features");
     let run_folder = place.run_folder("results", "encoder");
     let record = read_json(&run_folder.join("stages/features/stage.json"));
     assert_eq!(record["outputs"].as_object().expect("files").len(), 3);
@@ -162,8 +150,8 @@ fn write(path: &Path, images: &Split) {
 }
 
 /// Returns the predictions of a command.
-fn predictions(place: &Workplace, arguments: &[&str]) -> Vec<Value> {
-    let json = place.json(&[&["predict", "--format", "json", "--quiet"], arguments].concat());
+fn predictions(place: &Workplace, arguments: &str) -> Vec<Value> {
+    let json = place.json(&format!("predict --format json --quiet {arguments}"));
     json["predictions"].as_array().expect("predictions").clone()
 }
 
@@ -180,9 +168,8 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
         "table.repeats=1",
         "table.baselines=false",
     ];
-    let output = place.speed(&run(&keys));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("--encoder encoder.onnx"), "{said}");
+    let said = place.says(&run(&keys));
+    assert!(said.contains("--encoder encoder.onnx"), "{said}");
     let folder = place.run_folder("results", "encoder");
     let report = read_json(&folder.join("tables/report.json"));
     let digest = report["encoder"]["digest"].as_str().expect("a digest");
@@ -193,30 +180,30 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
     write(&place.path("test.npy"), &test);
 
     // The student's accuracy, and a teacher's votes.
-    let found = predictions(&place, &["--model", model, "--encoder", "encoder.onnx", "test.npy"]);
+    let found = predictions(&place, &format!("--model {model} --encoder encoder.onnx test.npy"));
     let classes = |found: &[Value]| -> Vec<u64> {
         found.iter().map(|prediction| prediction["class"].as_u64().expect("a class")).collect()
     };
     let right =
         classes(&found).iter().zip(test.labels()).filter(|(found, label)| **found == u64::from(**label)).count();
     assert_eq!(right as f64 / 200.0, report["rows"][0]["students"][0]["accuracy"].as_f64().expect("an accuracy"));
-    let threads = predictions(&place, &["--model", model, "--encoder", "encoder.onnx", "test.npy", "--threads", "3"]);
+    let threads = predictions(&place, &format!("--model {model} --encoder encoder.onnx test.npy --threads 3"));
     assert_eq!(found, threads);
     let teacher = folder.join("stages/teachers/teacher-0002.bin");
     let teacher = text(&teacher);
     let votes = fs::read(folder.join("stages/votes/votes.npy")).expect("votes");
     let votes = &votes[votes.len() - 6 * 300..][2 * 300..3 * 300];
-    let of_teacher = ["--model", teacher, "--encoder", "encoder.onnx", "pool.npy"];
+    let of_teacher = format!("--model {teacher} --encoder encoder.onnx pool.npy");
     let expected: Vec<u64> = votes.iter().map(|vote| u64::from(*vote)).collect();
     assert_eq!(classes(&predictions(&place, &of_teacher)), expected);
 
     // The exported model reads pictures, and contains the encoder.
     for (name, pixels) in [("uint8", PixelType::Uint8), ("float", PixelType::Float)] {
         let file = format!("{name}.onnx");
-        let export = ["export", "--model", model, "--encoder", "encoder.onnx", "--out", &file, "--pixels", name];
+        let export = format!("export --model {model} --encoder encoder.onnx --out {file} --pixels {name}");
         let said = place.succeeds(&export);
         assert!(said.contains("N x 3 x 32 x 32"), "{said}");
-        let bytes = fs::read(place.path(&file)).expect("a model");
+        let bytes = place.bytes(&file);
         assert!(String::from_utf8_lossy(&bytes).contains(digest));
         let images: Vec<u8> = (0..20).flat_map(|image| test.pixels(image).to_vec()).collect();
         let logits = Runtime::new(&bytes).expect("a model").logits(&images, SHAPE, pixels).expect("logits");
@@ -228,13 +215,13 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
             }
         }
     }
-    place.succeeds(&["export", "--model", teacher, "--encoder", "encoder.onnx", "--out", "teacher.onnx", "--quiet"]);
-    let to = ["--to", "safetensors", "--out", "teacher.safetensors", "--quiet"];
-    place.succeeds(&[&["export", "--model", teacher], &to[..]].concat());
-    let copied = ["--model", "teacher.safetensors", "--encoder", "encoder.onnx", "pool.npy"];
-    assert_eq!(classes(&predictions(&place, &copied)), expected);
+    place.succeeds(&format!("export --model {teacher} --encoder encoder.onnx --out teacher.onnx --quiet"));
+    let to = "--to safetensors --out teacher.safetensors --quiet";
+    place.succeeds(&format!("export --model {teacher} {to}"));
+    let copied = "--model teacher.safetensors --encoder encoder.onnx pool.npy";
+    assert_eq!(classes(&predictions(&place, copied)), expected);
     let card = folder.join("models/clear-text/model-card.json");
-    place.succeeds(&["verify", text(&card)]);
+    place.succeeds(&format!("verify {}", text(&card)));
 
     // Pictures of any size and colour.
     RgbImage::from_fn(70, 50, |x, y| Rgb([(3 * x) as u8, (5 * y) as u8, (x * y) as u8]))
@@ -246,33 +233,33 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
     image::GrayImage::from_fn(20, 33, |x, y| image::Luma([(9 * x + y) as u8]))
         .save(place.path("grey.png"))
         .expect("saved");
-    assert_eq!(predictions(&place, &["--model", model, "--encoder", "encoder.onnx", "a.png", "grey.png"]).len(), 2);
-    let small = ["predict", "--model", model, "--encoder", "encoder.onnx", "small.png"];
+    assert_eq!(predictions(&place, &format!("--model {model} --encoder encoder.onnx a.png grey.png")).len(), 2);
+    let small = format!("predict --model {model} --encoder encoder.onnx small.png");
     place.fails(&small, 3, &["small.png", "at least 8x8", "50x7"]);
 
     // An encoder that is missing, or another one: another producer's name is another file.
     let mut other = small_encoder();
     let name = other.windows(5).position(|bytes| bytes == b"speed").expect("its name");
     other[name] = b'S';
-    fs::write(place.path("other.onnx"), other).expect("written");
-    for (command, more) in [("predict", ["test.npy", "--format", "csv"]), ("export", ["--out", "new.onnx", "--json"])] {
-        let with = |encoder: &[&'static str]| [&[command, "--model", model], encoder, &more].concat();
-        place.fails(&with(&[]), 3, &["student-0.safetensors", "encoder.onnx", digest, "--encoder"]);
+    place.write("other.onnx", other);
+    for (command, more) in [("predict", "test.npy --format csv"), ("export", "--out new.onnx --json")] {
+        let with = |encoder: &str| format!("{command} --model {model} {encoder} {more}");
+        place.fails(&with(""), 3, &["student-0.safetensors", "encoder.onnx", digest, "--encoder"]);
         let words =
             ["other.onnx", "expected the model's encoder, encoder.onnx", digest, "the encoder of the model's training"];
-        place.fails(&with(&["--encoder", "other.onnx"]), 3, &words);
-        place.fails(&with(&["--encoder", "missing.onnx"]), 3, &["missing.onnx", "cannot read"]);
+        place.fails(&with("--encoder other.onnx"), 3, &words);
+        place.fails(&with("--encoder missing.onnx"), 3, &["missing.onnx", "cannot read"]);
         assert!(!place.path("new.onnx").exists());
     }
     fs::remove_dir_all(folder.join("models")).expect("removed");
     fs::rename(place.path("other.onnx"), place.path("encoder.onnx")).expect("renamed");
-    place.fails(&[&["predict"], &of_teacher[..]].concat(), 3, &["teacher-0002.bin", "features.encoder", "another one"]);
+    place.fails(&format!("predict {of_teacher}"), 3, &["teacher-0002.bin", "features.encoder", "another one"]);
 }
 
 #[test]
 fn a_model_of_pictures_has_no_encoder() {
     let (place, model) = crate::cli::predict::one_student();
-    fs::write(place.path("encoder.onnx"), small_encoder()).expect("written");
-    let predict = ["predict", "--model", text(&model), "--encoder", "encoder.onnx", "a.png"];
+    place.write("encoder.onnx", small_encoder());
+    let predict = format!("predict --model {} --encoder encoder.onnx a.png", text(&model));
     place.fails(&predict, 3, &["encoder.onnx", "expected no encoder", "leave --encoder out"]);
 }

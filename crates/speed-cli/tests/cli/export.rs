@@ -17,8 +17,7 @@ const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
 fn predictions(place: &Workplace, model: &Path) -> (Vec<Value>, Vec<u8>) {
     let images = digits().slice(100..130);
     write(&place.path("images.npy"), &images);
-    let json = place.succeeds(&["predict", "--model", text(model), "images.npy", "--format", "json", "--quiet"]);
-    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let json = place.json(&format!("predict --model {} images.npy --format json --quiet", text(model)));
     let predictions = json["predictions"].as_array().expect("predictions").clone();
     (predictions, (0..images.len()).flat_map(|image| images.pixels(image).to_vec()).collect())
 }
@@ -29,10 +28,10 @@ fn exported_models_predict_as_the_model() {
     let (expected, images) = predictions(&place, &model);
     for (name, pixels) in [("uint8", PixelType::Uint8), ("float", PixelType::Float)] {
         let file = format!("{name}.onnx");
-        let export = ["export", "--model", text(&model), "--out", &file, "--pixels", name];
+        let export = format!("export --model {} --out {file} --pixels {name}", text(&model));
         let found = place.succeeds(&export);
         assert!(found.starts_with("SIMULATION") && found.contains("N x 1 x 28 x 28"), "{found}");
-        let bytes = fs::read(place.path(&file)).expect("a model");
+        let bytes = place.bytes(&file);
         let metadata = String::from_utf8_lossy(&bytes);
         for words in ["\"0\",\"1\"", "simulation", "pseudo-labels", "tiny"] {
             assert!(metadata.contains(words), "{words}");
@@ -48,26 +47,18 @@ fn exported_models_predict_as_the_model() {
         }
         // The same command again changes nothing.
         place.succeeds(&export);
-        assert_eq!(fs::read(place.path(&file)).expect("a model"), bytes);
+        assert_eq!(place.bytes(&file), bytes);
     }
-    let json = place.succeeds(&[
-        "export",
-        "--model",
-        text(&model),
-        "--out",
-        "again.onnx",
-        "--classes",
-        "classes.json",
-        "--json",
-    ]);
+    let json =
+        place.succeeds(&format!("export --model {} --out again.onnx --classes classes.json --json", text(&model)));
     let json: Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["bytes"], fs::read(place.path("again.onnx")).expect("a model").len());
+    assert_eq!(json["bytes"], place.bytes("again.onnx").len());
     assert_eq!((&json["onnx"]["pixels"], &json["shape"]), (&"uint8".into(), &serde_json::json!([1, 28, 28])));
     let classes = read_json(&place.path("classes.json"));
     assert_eq!(classes, json["class_names"]);
 
-    place.succeeds(&["export", "--model", text(&model), "--to", "safetensors", "--out", "copy.safetensors"]);
-    assert_eq!(fs::read(place.path("copy.safetensors")).expect("a copy"), fs::read(&model).expect("a model"));
+    place.succeeds(&format!("export --model {} --to safetensors --out copy.safetensors", text(&model)));
+    assert_eq!(place.bytes("copy.safetensors"), fs::read(&model).expect("a model"));
 }
 
 /// MLflow's client lists the directory that the script writes (scripts/peers/mlflow).
@@ -110,7 +101,7 @@ fn a_report_becomes_runs_of_mlflow() {
     claimed["data_independent"] = serde_json::json!({"epsilon": 1.0, "delta": 1e-5, "claim": "any votes"});
     claimed["data_dependent"] = serde_json::json!({"epsilon": 0.5, "delta": 1e-5});
     real["rows"].as_array_mut().expect("rows").push(claimed);
-    fs::write(place.path("real.json"), real.to_string()).expect("a report");
+    place.write("real.json", real.to_string());
     let output =
         Command::new("python3").arg(script).arg(place.path("real.json")).arg("--out").arg(place.path("real")).output();
     let output = output.expect("python3");
@@ -131,15 +122,14 @@ fn a_teacher_leaves_its_run_with_a_warning() {
     let teacher = place.run_folder("results", "tiny").join("stages/teachers/teacher-0002.bin");
     let (expected, images) = predictions(&place, &teacher);
     for (format, name) in [("safetensors", "teacher.safetensors"), ("onnx", "teacher.onnx")] {
-        let export = ["export", "--model", text(&teacher), "--to", format, "--out", name];
-        let output = place.speed(&export);
-        let warning = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && warning.contains("do not publish"), "{warning}");
-        assert!(place.speed(&[&export[..], &["--quiet"]].concat()).stderr.is_empty());
+        let export = format!("export --model {} --to {format} --out {name}", text(&teacher));
+        let warning = place.says(&export);
+        assert!(warning.contains("do not publish"), "{warning}");
+        assert!(place.speed(&format!("{export} --quiet")).stderr.is_empty());
     }
     fs::remove_dir_all(place.path("results")).expect("a folder");
     assert_eq!(predictions(&place, &place.path("teacher.safetensors")).0, expected);
-    let bytes = fs::read(place.path("teacher.onnx")).expect("a model");
+    let bytes = place.bytes("teacher.onnx");
     let logits = Runtime::new(&bytes).expect("a model").logits(&images, SHAPE, PixelType::Uint8).expect("logits");
     for (logits, expected) in logits.chunks_exact(10).zip(expected) {
         let greatest = (0..10).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).expect("classes");
@@ -151,7 +141,7 @@ fn a_teacher_leaves_its_run_with_a_warning() {
 #[track_caller]
 fn refused(place: &Workplace, model: &str, code: i32, words: &[&str]) {
     for format in ["onnx", "safetensors"] {
-        place.fails(&["export", "--model", model, "--to", format, "--out", "out"], code, words);
+        place.fails(&format!("export --model {model} --to {format} --out out"), code, words);
         assert!(!place.path("out").exists());
     }
 }
@@ -160,22 +150,20 @@ fn refused(place: &Workplace, model: &str, code: i32, words: &[&str]) {
 fn wrong_models_and_files_in_the_way_are_refused_by_name() {
     let (place, model): (Workplace, PathBuf) = one_student();
     let bytes = fs::read(&model).expect("a model");
-    fs::write(place.path("cut"), &bytes[..bytes.len() - 1]).expect("a file");
+    place.write("cut", &bytes[..bytes.len() - 1]);
     refused(&place, "cut", 3, &["cut", "truncated"]);
-    fs::write(place.path("teacher-0000.bin"), b"speed teacher 2\n").expect("a file");
+    place.write("teacher-0000.bin", b"speed teacher 2\n");
     refused(&place, "teacher-0000.bin", 3, &["teacher-0000.bin", "in its run's directory"]);
     refused(&place, "missing", 3, &["missing", "cannot read the model"]);
     let model = text(&model);
-    fs::write(place.path("mine"), "my own file").expect("a file");
-    for more in
-        [&["--out", "mine"][..], &["--to", "safetensors", "--out", "mine"], &["--out", "new", "--classes", "mine"]]
-    {
-        place.fails(&[&["export", "--model", model], more].concat(), 4, &["mine"]);
-        assert_eq!(fs::read(place.path("mine")).expect("a file"), b"my own file");
+    place.write("mine", "my own file");
+    for more in ["--out mine", "--to safetensors --out mine", "--out new --classes mine"] {
+        place.fails(&format!("export --model {model} {more}"), 4, &["mine"]);
+        assert_eq!(place.bytes("mine"), b"my own file");
     }
-    place.fails(&["export", "--model", model, "--out", "no/such/folder"], 5, &["no/such/folder"]);
-    place.fails(&["export", "--model", model], 2, &["--out"]);
-    place.fails(&["export", "--model", model, "--out", "same", "--classes", "same"], 2, &["--classes"]);
-    place.fails(&["export", "--model", model, "--out", "x", "--to", "pickle"], 2, &["pickle"]);
-    place.fails(&["export", "--model", "missing", "--out", "x", "--json"], 3, &["\"kind\":\"input\""]);
+    place.fails(&format!("export --model {model} --out no/such/folder"), 5, &["no/such/folder"]);
+    place.fails(&format!("export --model {model}"), 2, &["--out"]);
+    place.fails(&format!("export --model {model} --out same --classes same"), 2, &["--classes"]);
+    place.fails(&format!("export --model {model} --out x --to pickle"), 2, &["pickle"]);
+    place.fails("export --model missing --out x --json", 3, &["\"kind\":\"input\""]);
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::cli::common::{Workplace, check_failure};
-use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
-use crate::cli::way::{json, picture, place, train};
+use crate::cli::common::Workplace;
+use crate::cli::roles::{ANSWER, OPEN, Parties};
+use crate::cli::way::{picture, place, train};
 
 /// A list of queries as the test itself reads it: the groups in order, each with its images.
 fn groups(text: &str) -> Vec<(String, Vec<String>)> {
@@ -37,14 +37,14 @@ fn plurality(labels: impl Iterator<Item = usize>) -> usize {
     (0..10).rev().max_by_key(|&class| counts[class]).expect("ten classes")
 }
 
-const QUERIES: [&str; 8] = ["student", "queries", "--pool", "trial/public", "--count", "12", "--seed", "2"];
+const QUERIES: &str = "student queries --pool trial/public --count 12 --seed 2";
 
 #[test]
 fn twelve_groups_of_the_example_become_a_model() {
     let place = Workplace::new("");
     let read = |name: &str| fs::read_to_string(place.path(name)).expect(name);
-    place.succeeds(&["data", "example", "--out", "trial"]);
-    let text = place.succeeds(&[&QUERIES[..], &["--groups", "--grey", "--out", "groups.csv"]].concat());
+    place.succeeds("data example --out trial");
+    let text = place.succeeds(&format!("{QUERIES} --groups --grey --out groups.csv"));
     let list = groups(&read("groups.csv"));
     let images: Vec<&String> = list.iter().flat_map(|(_, images)| images).collect();
     assert!(text.contains(&format!("12 queries, groups with {} of 400 images, seed 2", images.len())), "{text}");
@@ -52,24 +52,23 @@ fn twelve_groups_of_the_example_become_a_model() {
     assert!(list.len() == 12 && list.iter().all(|(_, images)| !images.is_empty()));
     assert!(images.iter().all(|name| place.path("trial/public").join(name).is_file()));
     // --groups implies --clusters, and threads change nothing.
-    let again = ["--groups", "--clusters", "--grey", "--threads", "1", "--quiet", "--out", "again.csv"];
-    place.succeeds(&[&QUERIES[..], &again].concat());
+    let again = "--groups --clusters --grey --threads 1 --quiet --out again.csv";
+    place.succeeds(&format!("{QUERIES} {again}"));
     assert_eq!(read("groups.csv"), read("again.csv"));
 
     // Every teacher also votes on the images alone, from which the test computes its answers to the groups.
     let alone: String = images.iter().fold("name\n".to_owned(), |text, name| text + name + "\n");
-    fs::write(place.path("images.csv"), alone).expect("a list");
+    place.write("images.csv", alone);
     let mut answers: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
     for name in ["north", "east", "south"] {
         let (model, folder) = (format!("{name}.safetensors"), format!("trial/{name}"));
-        let train =
-            ["teacher", "train", "--images", &folder, "--grey", "--seed", "1", "--quiet", "--set", "teacher.steps=40"];
-        place.succeeds(&[&train[..], &["--out", &model]].concat());
-        let vote = ["teacher", "vote", "--model", &model, "--images", "trial/public", "--json", "--query-list"];
+        let train = format!("teacher train --images {folder} --grey --seed 1 --quiet --set teacher.steps=40");
+        place.succeeds(&format!("{train} --out {model}"));
+        let vote = format!("teacher vote --model {model} --images trial/public --json --query-list");
         let (votes, single) = (format!("{name}.csv"), format!("{name}-images.csv"));
-        let report = json(&place.succeeds(&[&vote[..], &["groups.csv", "--out", &votes]].concat()));
+        let report = place.json(&format!("{vote} groups.csv --out {votes}"));
         assert_eq!((&report["queries"], &report["images"]), (&12.into(), &images.len().into()));
-        place.succeeds(&[&vote[..], &["images.csv", "--out", &single]].concat());
+        place.succeeds(&format!("{vote} images.csv --out {single}"));
         let (votes, single) = (labels(&read(&votes)), labels(&read(&single)));
         assert_eq!((votes.len(), single.len()), (12, images.len()));
         for (group, images) in &list {
@@ -78,8 +77,8 @@ fn twelve_groups_of_the_example_become_a_model() {
         }
     }
 
-    let count = ["student", "plurality", "--query-list", "groups.csv", "--classes", "10", "--out", "labels.csv"];
-    let text = place.succeeds(&[&count[..], &["--votes", "north.csv", "east.csv", "south.csv"]].concat());
+    let count = "student plurality --query-list groups.csv --classes 10 --out labels.csv";
+    let text = place.succeeds(&format!("{count} --votes north.csv east.csv south.csv"));
     assert!(text.contains("12 queries labelled by the plurality of 3 teachers"), "{text}");
     let labels = labels(&read("labels.csv"));
     let of_group = |number: usize| labels[&number.to_string()];
@@ -93,73 +92,72 @@ fn twelve_groups_of_the_example_become_a_model() {
         let _ = writeln!(by_group, "{group},{}", of_group(number));
         by_image.extend(images.iter().map(|image| format!("{image},{}\n", of_group(number))));
     }
-    fs::write(place.path("by-group.csv"), by_group).expect("labels");
-    fs::write(place.path("by-image.csv"), by_image).expect("labels");
-    let student = ["student", "train", "--pool", "trial/public", "--grey", "--seed", "1", "--quiet"];
-    let student = [&student[..], &["--test", "trial/test", "--epochs", "1"]].concat();
-    let groups = ["--query-list", "groups.csv"];
-    let of_number = ["--labels", "labels.csv", "--json", "--out", "number"];
-    let report = json(&place.succeeds(&[&student[..], &groups, &of_number].concat()));
+    place.write("by-group.csv", by_group);
+    place.write("by-image.csv", by_image);
+    let student = "student train --pool trial/public --grey --seed 1 --quiet";
+    let student = format!("{student} --test trial/test --epochs 1");
+    let groups = "--query-list groups.csv";
+    let of_number = "--labels labels.csv --json --out number";
+    let report = place.json(&format!("{student} {groups} {of_number}"));
     assert_eq!((&report["labelled"], &report["unanswered"]), (&12.into(), &0.into()));
     assert_eq!(report["labelled_images"], images.len());
-    let text = place.succeeds(&[&student[..], &groups, &["--labels", "by-group.csv", "--out", "group"]].concat());
+    let text = place.succeeds(&format!("{student} {groups} --labels by-group.csv --out group"));
     assert!(text.contains(&format!("12 labels of groups with {} of 400 images", images.len())), "{text}");
-    place.succeeds(&[&student[..], &["--labels", "by-image.csv", "--out", "image"]].concat());
-    let bytes = |name: &str| fs::read(place.path(name)).expect("a model");
+    place.succeeds(&format!("{student} --labels by-image.csv --out image"));
+    let bytes = |name: &str| place.bytes(name);
     assert!(bytes("number") == bytes("group") && bytes("number") == bytes("image"));
 }
 
 #[test]
 fn typical_images_are_a_list_of_pictures() {
     let place = place();
-    let queries = ["student", "queries", "--pool", "public", "--count", "6", "--seed", "4", "--features", "pixels"];
-    let text = place.succeeds(&[&queries[..], &["--clusters", "--out", "typical.csv"]].concat());
+    let queries = "student queries --pool public --count 6 --seed 4 --features pixels";
+    let text = place.succeeds(&format!("{queries} --clusters --out typical.csv"));
     assert!(text.contains("6 queries, the typical images of 6 clusters of 30 images, seed 4"), "{text}");
-    let list = fs::read_to_string(place.path("typical.csv")).expect("a list");
+    let list = place.read("typical.csv");
     let names: Vec<&str> = list.lines().collect();
     assert_eq!((names[0], names.len()), ("name", 7));
     // Without labels, every one of the three kinds of pictures has a typical one.
     let kinds: std::collections::BTreeSet<usize> =
         names[1..].iter().map(|name| name[..2].parse::<usize>().expect("a number") % 3).collect();
     assert_eq!(kinds.len(), 3, "{list}");
-    place.succeeds(&[&queries[..], &["--clusters", "--size", "8x8", "--grey", "--out", "small.csv"]].concat());
+    place.succeeds(&format!("{queries} --clusters --size 8x8 --grey --out small.csv"));
 
-    let fails = |more: &[&str], code, words: &[&str]| {
-        let start = ["student", "queries", "--pool", "public", "--out", "list.csv"];
-        place.fails(&[&start[..], more].concat(), code, words);
+    let fails = |more: &str, code, words: &[&str]| {
+        let start = "student queries --pool public --out list.csv";
+        place.fails(&format!("{start} {more}"), code, words);
     };
-    fails(&["--count", "3", "--features", "pixels"], 2, &["--groups"]);
-    fails(&["--count", "3", "--groups", "--features", "curved"], 2, &["straightened, gradients or pixels", "curved"]);
-    fails(&["--count", "0", "--groups"], 3, &["public", "1 to 30 queries"]);
-    fails(&["--count", "31", "--clusters"], 3, &["public", "1 to 30 queries of 30 images, found 31"]);
-    fs::write(place.path("public/x.png"), b"\x89PNG\r\n\x1a\n").expect("a file");
-    fails(&["--count", "3", "--clusters"], 3, &["x.png"]);
+    fails("--count 3 --features pixels", 2, &["--groups"]);
+    fails("--count 3 --groups --features curved", 2, &["straightened, gradients or pixels", "curved"]);
+    fails("--count 0 --groups", 3, &["public", "1 to 30 queries"]);
+    fails("--count 31 --clusters", 3, &["public", "1 to 30 queries of 30 images, found 31"]);
+    place.write("public/x.png", b"\x89PNG\r\n\x1a\n");
+    fails("--count 3 --clusters", 3, &["x.png"]);
     fs::remove_file(place.path("public/x.png")).expect("a file");
     picture(&place.path("public/a;b.png"), 0, 0);
-    fails(&["--count", "31"], 3, &["public", "a;b.png", "can hold"]);
-    place.fails(&[&queries[..], &["--clusters", "--out", "typical.csv"]].concat(), 4, &["never overwritten"]);
+    fails("--count 31", 3, &["public", "a;b.png", "can hold"]);
+    place.fails(&format!("{queries} --clusters --out typical.csv"), 4, &["never overwritten"]);
     assert!(!place.path("list.csv").exists());
 }
 
 #[test]
 fn hostile_lists_are_refused_by_every_program() {
     let place = place();
-    place.succeeds(&train("north", "model", &["--quiet"]));
-    let list = |text: &str| fs::write(place.path("list.csv"), text).expect("a list");
-    let vote =
-        ["teacher", "vote", "--model", "model", "--images", "public", "--query-list", "list.csv", "--out", "out.csv"];
-    let student = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--query-list", "list.csv"];
-    let student = [&student[..], &["--classes", "0,1,2", "--grey", "--epochs", "1", "--out", "out"]].concat();
-    let count = ["student", "plurality", "--votes", "labels.csv", "--query-list", "list.csv", "--classes", "3"];
-    let count = [&count[..], &["--out", "out.csv"]].concat();
-    fs::write(place.path("labels.csv"), "query,label\n0,1\n").expect("labels");
+    place.succeeds(&train("north", "model", "--quiet"));
+    let list = |text: &str| place.write("list.csv", text);
+    let vote = "teacher vote --model model --images public --query-list list.csv --out out.csv";
+    let student = "student train --pool public --labels labels.csv --query-list list.csv";
+    let student = format!("{student} --classes 0,1,2 --grey --epochs 1 --out out");
+    let count = "student plurality --votes labels.csv --query-list list.csv --classes 3";
+    let count = format!("{count} --out out.csv");
+    place.write("labels.csv", "query,label\n0,1\n");
     for (text, words) in [
         ("name,group\n00.png,one\n01.png,two\n00.png,two\n", "line 4: \"00.png\" occurs on line 2 already"),
         ("name,group\n00.png,../../etc/passwd\n", "line 2: expected a legible group name"),
         ("name,groups\n00.png,one\n", "found the column \"groups\""),
     ] {
         list(text);
-        for command in [&vote[..], &student, &count] {
+        for command in [vote, &student[..], &count[..]] {
             place.fails(command, 3, &["list.csv", words]);
         }
     }
@@ -176,11 +174,11 @@ fn hostile_lists_are_refused_by_every_program() {
         ("query,label\n0,1\n1,3\n", "line 3: expected a class (0, 1, 2) or no label, found \"3\""),
         ("name,label\none,\ntwo,\n", "at least one query with a label, found 2 without an answer"),
     ] {
-        fs::write(place.path("labels.csv"), labels).expect("labels");
+        place.write("labels.csv", labels);
         place.fails(&student, 3, &["labels.csv", words]);
     }
     assert!(!place.path("out").exists() && !place.path("out.csv").exists());
-    fs::write(place.path("labels.csv"), "name,label\ntwo,\none,1\n").expect("labels");
+    place.write("labels.csv", "name,label\ntwo,\none,1\n");
     let text = place.succeeds(&student);
     assert!(text.contains("1 labels of groups with 2 of 30 images, 1 queries without an answer"), "{text}");
 }
@@ -193,7 +191,7 @@ fn an_encrypted_round_labels_groups_with_classes_by_name() {
         picture(&parties.path("student/pool", &format!("{number:02}.png")), usize::from(number) % 3, number);
     }
     let list = "name,group\n04.png,right\n00.png,left\n01.png,right\n03.png,left\n02.png,7\n05.png,7\n08.png,7\n";
-    fs::write(parties.path("student", "queries.csv"), list).expect("a list");
+    parties.write("student", "queries.csv", list);
     parties.agree(3, 2, "--gamma 9 --query-list queries.csv --classes a,b,c,d");
     for (teacher, votes) in
         ["name,label\n7,c\nleft,a\nright,b\n", "name,label\nright,b\nleft,a\n7,c\n"].into_iter().enumerate()
@@ -209,27 +207,20 @@ fn an_encrypted_round_labels_groups_with_classes_by_name() {
             ("name,label\nleft,a\nright,B\n7,c\n", ["line 3", "query \"right\"", "expected a, b, c, d"]),
             ("right,b\nleft,a\n7,c\n", ["line 1", "expected the names of columns", "(a, b, c, d)"]),
         ] {
-            fs::write(parties.path(&party, "votes.csv"), wrong).expect("votes");
-            check_failure(&parties.run(&party, &answer), 3, &words);
+            parties.write(&party, "votes.csv", wrong);
+            parties.fails(&party, &answer, 3, &words);
         }
-        fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
+        parties.write(&party, "votes.csv", votes);
         assert!(parties.succeeds(&party, &answer).contains("classes in the order of their numbers: a,b,c,d"));
         parties.send((&party, "message"), ("server/inbox", &format!("teacher-{teacher}.msg")));
     }
-    parties.succeeds("server", AGGREGATE);
-    parties.send(("server", "result"), ("student", "result"));
-    let open =
-        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
+    parties.aggregate();
     // An answer that the student knows.
-    let known = format!("{open} --known known.csv --query-list queries.csv");
-    fs::write(parties.path("student", "known.csv"), "name,label\nleft,0\n").expect("a known answer");
-    check_failure(
-        &parties.run("student", &known),
-        3,
-        &["known.csv", "line 2: expected a class of the round (a, b, c, d)"],
-    );
-    assert_eq!(json(&parties.succeeds("student", open))["labelled"], 3);
-    let labels = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+    parties.write("student", "known.csv", "name,label\nleft,0\n");
+    let known = format!("{OPEN} --known known.csv --query-list queries.csv");
+    parties.fails("student", &known, 3, &["known.csv", "line 2: expected a class of the round (a, b, c, d)"]);
+    let (report, labels) = parties.open();
+    assert_eq!(report["labelled"], 3);
     assert_eq!(labels, "query,label\n0,b\n1,a\n2,c\n", "right, left, 7");
 
     let train = "student train --pool pool --labels labels.csv --query-list queries.csv --round round.toml --result result \
@@ -237,12 +228,13 @@ fn an_encrypted_round_labels_groups_with_classes_by_name() {
     let text = parties.succeeds("student", train);
     assert!(text.contains("3 labels of groups with 7 of 30 images, 0 queries without an answer"), "{text}");
     let order = format!("{train} --classes a,b,d,c").replace("student.safetensors", "other");
-    check_failure(
-        &parties.run("student", &order),
+    parties.fails(
+        "student",
+        &order,
         3,
         &["labels.csv", "the round's classes a, b, c, d in this order, found a, b, d, c"],
     );
-    fs::write(parties.path("student", "queries.csv"), list.replace("05.png,7", "05.png,left")).expect("a list");
+    parties.write("student", "queries.csv", list.replace("05.png,7", "05.png,left"));
     let other = train.replace("student.safetensors", "other");
-    check_failure(&parties.run("student", &other), 3, &["queries.csv", "SHA-256"]);
+    parties.fails("student", &other, 3, &["queries.csv", "SHA-256"]);
 }

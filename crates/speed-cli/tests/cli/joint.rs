@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::cli::common::check_failure;
 use crate::cli::json::documented;
+use crate::cli::lies::give_to_verifier;
 use crate::cli::roles::Parties;
 
 const LABELS: [u8; 2] = [0, 1];
@@ -22,17 +22,12 @@ fn evaluated() -> Parties {
     let text = parties.succeeds("student", "student keygen --joint --out .");
     assert!(text.contains("opener.share (16516 bytes) goes to the opener over a confidential channel"), "{text}");
     assert!(!parties.path("student", "secret.key").exists());
-    check_failure(&parties.run("student", ROUND), 2, &["these keys are split", "--opener"]);
-    check_failure(
-        &parties.run("student", &format!("{ROUND} --opener hospital-1 --noise server")),
-        2,
-        &["a joint opening needs noise"],
-    );
-    check_failure(
-        &parties.run("student", &format!("{ROUND} --opener hospital-1 --proofs off")),
-        2,
-        &["a joint opening needs proofs"],
-    );
+    parties.fails("student", ROUND, 2, &["these keys are split", "--opener"]);
+    for (option, words) in
+        [("--noise server", "a joint opening needs noise"), ("--proofs off", "a joint opening needs proofs")]
+    {
+        parties.fails("student", &format!("{ROUND} --opener hospital-1 {option}"), 2, &[words]);
+    }
     let report = documented(&parties.succeeds("student", &format!("{ROUND} --opener hospital-1")));
     assert_eq!(report["opener"], "hospital-1");
     let text = parties.succeeds("student", "round round.toml");
@@ -41,7 +36,7 @@ fn evaluated() -> Parties {
     assert!(text.contains("against the student and the server together this epsilon protects nothing"), "{text}");
     assert_eq!(report["price"]["of"][0]["delta_of_student_and_server"], 1.0);
     assert_eq!(documented(&parties.succeeds("student", "round round.toml --json"))["opener"], "hospital-1");
-    let toml = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
+    let toml = parties.read("student", "round.toml");
     assert!(toml.contains("opening = \"joint\"\nopener = \"hospital-1\"\n"), "{toml}");
 
     parties.agree_in_votes(2, &LABELS);
@@ -53,14 +48,8 @@ fn evaluated() -> Parties {
     );
     parties.succeeds("server", "server reveal --signing-key signing.key --round round.toml --out seed");
     parties.send(("server", "result"), ("student", "result"));
-    for (file, name) in [("result", "result"), ("result.log", "log"), ("seed", "seed")] {
-        parties.send(("server", file), ("teacher 1", name));
-    }
-    parties.send(("student", "evaluation.key"), ("teacher 1", "evaluation.key"));
-    for teacher in 0..2 {
-        let name = format!("teacher-{teacher}.message");
-        parties.send(("server/copies", &name), ("teacher 1/copies", &name));
-    }
+    give_to_verifier(&parties);
+    parties.send(("server", "seed"), ("teacher 1", "seed"));
     // The dealer gives the opener's share away and forgets it.
     fs::rename(parties.path("student", "opener.share"), parties.path("teacher 1", "opener.share")).expect("a share");
     parties
@@ -70,17 +59,17 @@ fn evaluated() -> Parties {
 fn a_hospital_and_the_student_open_a_round_together() {
     let parties = evaluated();
     // The opener verifies first.
-    check_failure(&parties.run("teacher 1", PART), 3, &["verification", "cannot read"]);
+    parties.fails("teacher 1", PART, 3, &["verification", "cannot read"]);
     parties.succeeds("teacher 1", VERIFY);
     parties.send(("teacher 1", "verification"), ("student", "verification"));
-    check_failure(&parties.run("student", OPEN), 2, &["opened jointly", "--part", "speed teacher part"]);
+    parties.fails("student", OPEN, 2, &["opened jointly", "--part", "speed teacher part"]);
     // Another party is not the opener.
     for name in ["result", "verification", "opener.share"] {
         parties.send(("teacher 1", name), ("teacher 0", name));
     }
-    check_failure(&parties.run("teacher 0", PART), 3, &["signing.key", "not the round's opener"]);
+    parties.fails("teacher 0", PART, 3, &["signing.key", "not the round's opener"]);
     let other_registry = format!("{PART} --registry other.registry");
-    check_failure(&parties.run("teacher 1", &other_registry), 4, &["other.registry", "there is no registry here"]);
+    parties.fails("teacher 1", &other_registry, 4, &["other.registry", "there is no registry here"]);
 
     let report = documented(&parties.succeeds("teacher 1", &format!("{PART} --json")));
     assert_eq!(
@@ -90,25 +79,21 @@ fn a_hospital_and_the_student_open_a_round_together() {
     assert_eq!(report["bytes"], 164 + 8 * LABELS.len());
     assert!(!parties.path("teacher 1", "opener.share").exists());
     // The same bytes again, and no second result.
-    let part = fs::read(parties.path("teacher 1", "part")).expect("a part");
+    let part = parties.bytes("teacher 1", "part");
     let text = parties.succeeds("teacher 1", &PART.replace("--out part", "--out again"));
     assert!(text.contains("was made before") && text.contains("teacher 1 opens 2 queries"), "{text}");
     assert!(text.contains("there is no share at opener.share"), "{text}");
-    assert_eq!(fs::read(parties.path("teacher 1", "again")).expect("a part"), part);
+    assert_eq!(parties.bytes("teacher 1", "again"), part);
 
     parties.send(("teacher 1", "part"), ("student", "part"));
-    check_failure(
-        &parties.run("student", &format!("{OPEN} --part verification")),
-        3,
-        &["expected an opener's part of a result"],
-    );
+    parties.fails("student", &format!("{OPEN} --part verification"), 3, &["expected an opener's part of a result"]);
     assert!(!parties.path("student", "labels.csv").exists());
     let report = documented(&parties.succeeds("student", &format!("{OPEN} --part part --json")));
     assert_eq!(
         (&report["opener"], &report["labelled"], &report["key_destroyed"]),
         (&1.into(), &LABELS.len().into(), &true.into())
     );
-    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+    let written = parties.read("student", "labels.csv");
     assert_eq!(written, "query,label\n0,0\n1,1\n");
     assert!(!parties.path("student", "student.share").exists());
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cli::bad_input::npy;
 use crate::cli::budget::REAL;
-use crate::cli::common::{TINY, Workplace, encrypted};
+use crate::cli::common::{TINY, Workplace, encrypted, entries};
 
 const DOCUMENTED: &str = include_str!("../../../../docs/json.md");
 
@@ -43,20 +43,20 @@ pub(crate) fn documented(text: &str) -> Value {
 #[test]
 fn outputs_of_runs_have_a_version_and_are_documented() {
     let place = Workplace::finished(&encrypted());
-    let json = |arguments: &[&str]| documented(&place.succeeds(&[arguments, &["--json"]].concat()));
-    let plan = json(&["run", "config.toml", "--dry-run"]);
+    let json = |arguments: &str| documented(&place.succeeds(&format!("{arguments} --json")));
+    let plan = json("run config.toml --dry-run");
     assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": true }));
     assert_eq!((&plan["students"][1]["method"], &plan["students"][1]["epochs"]), (&"pseudo-labels".into(), &4.into()));
-    let report = json(&["run", "config.toml"]);
+    let report = json("run config.toml");
     // No figure of the paper was given, so the fields are null; 0.0 would be a figure.
     for figure in ["epsilon", "accuracy", "deviation", "minutes"] {
         assert!(report["rows"][0]["paper"][figure].is_null(), "{}", report["rows"][0]["paper"]);
     }
-    let list = json(&["list"]);
+    let list = json("list");
     assert_eq!((&list["runs"][0]["finished"], &list["runs"][0]["noise"]), (&true.into(), &"simulation".into()));
-    assert_eq!(json(&["show", "tiny"]), report);
-    place.succeeds(&["run", "config.toml", "--results", "begun", "--stage", "data"]);
-    let begun = json(&["show", "tiny", "--results", "begun"]);
+    assert_eq!(json("show tiny"), report);
+    place.succeeds("run config.toml --results begun --stage data");
+    let begun = json("show tiny --results begun");
     assert_eq!(
         (&begun["runs"][0]["state"], &begun["runs"][0]["stages"][0]["state"]),
         (&"stopped".into(), &"done".into())
@@ -64,16 +64,16 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     npy(&place.path("image.npy"), "1, 28, 28", &[0; 784]);
     let id = report["run"].as_str().expect("an id");
     let model = format!("results/tiny/{id}/models/non-private/student-0.safetensors");
-    documented(&place.succeeds(&["predict", "--model", &model, "image.npy", "--format", "json"]));
-    json(&["export", "--model", &model, "--out", "model.onnx"]);
-    json(&["compare", id, id]);
+    documented(&place.succeeds(&format!("predict --model {model} image.npy --format json")));
+    json(&format!("export --model {model} --out model.onnx"));
+    json(&format!("compare {id} {id}"));
     let swept = REAL.replace("operating-system", "simulation");
-    fs::write(place.path("swept.toml"), format!("{swept}\n[sweep]\nseed = [3, 4]\n")).expect("a config");
-    json(&["run", "swept.toml", "--dry-run"]);
-    json(&["run", "swept.toml"]);
+    place.write("swept.toml", format!("{swept}\n[sweep]\nseed = [3, 4]\n"));
+    json("run swept.toml --dry-run");
+    json("run swept.toml");
 
     // Reports of other versions are refused by name.
-    let mut runs = fs::read_dir(place.path("results/real")).expect("runs").map(|entry| entry.expect("an entry").path());
+    let mut runs = entries(&place.path("results/real")).into_iter();
     let sweep = runs.find(|path| path.join("sweep.json").exists()).expect("a sweep");
     for (folder, name) in [(place.path("results/tiny").join(id), "tables/report.json"), (sweep, "sweep.json")] {
         let path = folder.join(name);
@@ -82,7 +82,7 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
         for (schema, found) in [(serde_json::json!(2), "found format 2"), (Value::Null, "a file without a format")] {
             other["schema"] = schema;
             fs::write(&path, other.to_string()).expect("a report");
-            place.fails(&["show", folder.to_str().expect("text")], 4, &[name, found, "reads format 1"]);
+            place.fails(&format!("show {}", folder.display()), 4, &[name, found, "reads format 1"]);
         }
     }
 }
@@ -91,7 +91,6 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
 fn outputs_of_the_accountant_have_a_version_and_are_documented() {
     let place = Workplace::new(TINY);
     npy(&place.path("votes.npy"), "4, 3", &[200, 30, 20, 190, 40, 20, 10, 220, 20, 80, 90, 80]);
-    let noise = ["--gamma", "0.1", "--delta", "1e-5"];
     for line in [
         "account --votes votes.npy",
         "account --any-votes --queries 4 --classes 3",
@@ -107,9 +106,8 @@ fn outputs_of_the_accountant_have_a_version_and_are_documented() {
         "ledger check ledger",
         "figure gamma --votes votes.npy --delta 1e-5",
     ] {
-        let arguments: Vec<&str> = line.split(' ').collect();
-        let noise = if arguments[0] == "account" { &noise[..] } else { &[] };
-        documented(&place.succeeds(&[&arguments, noise, &["--json"]].concat()));
+        let noise = if line.starts_with("account") { "--gamma 0.1 --delta 1e-5" } else { "" };
+        documented(&place.succeeds(&format!("{line} {noise} --json")));
     }
 }
 
@@ -117,12 +115,12 @@ fn outputs_of_the_accountant_have_a_version_and_are_documented() {
 fn errors_are_objects_with_the_option_json() {
     let place = Workplace::new(TINY);
     for (arguments, code, kind) in [
-        (&["show", "nothing"][..], 4, "results"),
-        (&["show"], 2, "config"),
-        (&["run", "config.toml", "--set", "noise.gamma=-1"], 2, "config"),
-        (&["ledger", "show", "nothing"], 3, "input"),
+        ("show nothing", 4, "results"),
+        ("show", 2, "config"),
+        ("run config.toml --set noise.gamma=-1", 2, "config"),
+        ("ledger show nothing", 3, "input"),
     ] {
-        let output = place.speed(&[arguments, &["--json"]].concat());
+        let output = place.speed(&format!("{arguments} --json"));
         assert_eq!(output.status.code(), Some(code));
         assert!(output.stdout.is_empty());
         let said = String::from_utf8(output.stderr).expect("text");
@@ -131,14 +129,14 @@ fn errors_are_objects_with_the_option_json() {
         assert!(error["error"]["message"].as_str().is_some_and(|message| message.len() > 10), "{error}");
     }
     // `--json` after `--` is not an option.
-    let output = place.speed(&["show", "--", "--json"]);
+    let output = place.speed("show -- --json");
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "));
 }
 
 #[test]
 fn progress_in_json_is_one_object_per_line() {
     let place = Workplace::new(TINY);
-    let output = place.speed(&["run", "config.toml", "--log-format", "json", "--set", "table.repeats=0"]);
+    let output = place.speed("run config.toml --log-format json --set table.repeats=0");
     assert!(output.status.success());
     let said = String::from_utf8(output.stderr).expect("text");
     let events: Vec<Value> = said.lines().map(documented).collect();
@@ -152,7 +150,7 @@ fn progress_in_json_is_one_object_per_line() {
     let teachers = progress.iter().find(|object| object["unit"] == "teachers").expect("teachers");
     assert_eq!((&teachers["stage"], &teachers["total"]), (&"teachers".into(), &5.into()));
 
-    let output = place.speed(&["run", "config.toml", "--log-format", "json", "--set", "noise.gamma=-1"]);
+    let output = place.speed("run config.toml --log-format json --set noise.gamma=-1");
     let said = String::from_utf8(output.stderr).expect("text");
     let error = documented(said.trim());
     assert_eq!((output.status.code(), &error["event"], &error["code"]), (Some(2), &"error".into(), &2.into()));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::cli::common::check_failure;
+use crate::cli::common::contains;
 use crate::cli::json::documented;
 use crate::cli::roles::Parties;
 
@@ -24,6 +24,12 @@ fn evaluated() -> Parties {
     parties.agree_in_votes(2, &[3]);
     parties.succeeds("server", AGGREGATE);
     parties.send(("server", "result"), ("student", "result"));
+    give_to_verifier(&parties);
+    parties
+}
+
+/// Gives teacher 1 what the server and the student publish for a verifier of a round of two teachers.
+pub(crate) fn give_to_verifier(parties: &Parties) {
     parties.send(("server", "result"), ("teacher 1", "result"));
     parties.send(("server", "result.log"), ("teacher 1", "log"));
     parties.send(("student", "evaluation.key"), ("teacher 1", "evaluation.key"));
@@ -31,18 +37,17 @@ fn evaluated() -> Parties {
         let name = format!("teacher-{teacher}.message");
         parties.send(("server/copies", &name), ("teacher 1/copies", &name));
     }
-    parties
 }
 
 #[test]
 fn the_student_opens_a_result_only_after_a_teacher_computed_it_again() {
     let parties = evaluated();
     // Nothing vouches for the answers yet.
-    check_failure(&parties.run("student", OPEN), 2, &["no teacher verified", "speed server verify", "--unverified"]);
+    parties.fails("student", OPEN, 2, &["no teacher verified", "speed server verify", "--unverified"]);
     assert!(!parties.path("student", "labels.csv").exists() && parties.path("student", "secret.key").exists());
     let revealed = documented(&parties.succeeds("server", &format!("{REVEAL} --out seed --json")));
     assert_eq!(revealed["out"], "seed");
-    check_failure(&parties.run("server", &format!("{REVEAL} --out seed")), 4, &["never overwritten"]);
+    parties.fails("server", &format!("{REVEAL} --out seed"), 4, &["never overwritten"]);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -60,7 +65,7 @@ fn the_student_opens_a_result_only_after_a_teacher_computed_it_again() {
     parties.send(("teacher 1", "verification"), ("student", "verification"));
     let report = documented(&parties.succeeds("student", &format!("{OPEN} --verification verification")));
     assert_eq!((&report["verified_by"], &report["labelled"]), (&serde_json::json!([1]), &1.into()));
-    assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,3\n");
+    assert_eq!(parties.read("student", "labels.csv"), "query,label\n0,3\n");
     assert!(!parties.path("student", "secret.key").exists());
 }
 
@@ -76,12 +81,9 @@ fn a_log_that_contradicts_the_result_convicts_the_server() {
     let output = parties.run("teacher 1", &format!("{VERIFY} --signing-key signing.key --out verification"));
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        text.contains("a log and a result that contradict each other") && text.contains("THE SERVER LIED"),
-        "{text}"
-    );
+    contains(&text, &["a log and a result that contradict each other", "THE SERVER LIED"]);
     assert!(!parties.path("teacher 1", "verification").exists());
     // The second result is not the one of the seed.
     parties.send(("server", "again"), ("teacher 1", "result"));
-    check_failure(&parties.run("teacher 1", VERIFY), 3, &["seed", "is of the result"]);
+    parties.fails("teacher 1", VERIFY, 3, &["seed", "is of the result"]);
 }

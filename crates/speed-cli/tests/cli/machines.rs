@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::cli::common::{TINY, Workplace, read_json};
+use crate::cli::common::{TINY, Workplace, entries, read_json};
 
 /// Digests of everything that networks computed (scripts/check-portable compares an emulated processor with this file).
 /// With `SPEED_RENEW=1` in the environment, the test rewrites the file.
@@ -12,12 +12,12 @@ const PORTABLE: &str = include_str!("portable.json");
 #[test]
 fn portable_trainings_have_these_bytes_on_every_machine() {
     let place = Workplace::new(TINY);
-    place.succeeds(&["run", "config.toml", "--set", "arithmetic=portable"]);
+    place.succeeds("run config.toml --set arithmetic=portable");
     let run = place.run_folder("results", "tiny");
     let environment = read_json(&run.join("env.json"));
     assert_eq!(environment["arithmetic"], "portable");
     let mut digests = BTreeMap::new();
-    for stage in fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path()) {
+    for stage in entries(&run.join("stages")) {
         // Epsilons depend on the system's mathematical functions.
         let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
         if !name.starts_with("account-") {
@@ -37,9 +37,9 @@ fn portable_trainings_have_these_bytes_on_every_machine() {
 #[test]
 fn portable_arithmetic_requires_the_cpu() {
     let place = Workplace::new(TINY);
-    let run = ["run", "config.toml", "--set", "arithmetic=portable", "--set", "device=wgpu"];
+    let run = "run config.toml --set arithmetic=portable --set device=wgpu";
     place.fails(&run, 2, &["arithmetic", "device = \"cpu\""]);
-    place.fails(&["run", "config.toml", "--set", "arithmetic=quick"], 2, &["arithmetic", "portable"]);
+    place.fails("run config.toml --set arithmetic=quick", 2, &["arithmetic", "portable"]);
 }
 
 #[test]

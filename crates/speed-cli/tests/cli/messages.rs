@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{TINY, Workplace};
+use crate::cli::common::{TINY, Workplace, sets};
 use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
 
 #[test]
@@ -22,16 +22,16 @@ fn a_misspelt_key_or_value_gets_a_suggestion() {
         ("noise.source=simulatoin", "did you mean simulation?"),
         ("seed.x=1", "seed is not a section"),
     ] {
-        place.fails(&["run", "config.toml", "--set", set], 2, &["--set", words]);
+        place.fails(&format!("run config.toml --set {set}"), 2, &["--set", words]);
     }
-    fs::write(place.path("other.toml"), TINY.replacen("[noise]", "[noize]", 1)).expect("a config");
-    place.fails(&["run", "other.toml"], 2, &["other.toml:", "key `noize`: unknown key; did you mean `noise`?"]);
-    fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\ngama = [1.0]\n")).expect("a config");
-    place.fails(&["run", "swept.toml"], 2, &["did you mean `gamma`?"]);
+    place.write("other.toml", TINY.replacen("[noise]", "[noize]", 1));
+    place.fails("run other.toml", 2, &["other.toml:", "key `noize`: unknown key; did you mean `noise`?"]);
+    place.write("swept.toml", format!("{TINY}\n[sweep]\ngama = [1.0]\n"));
+    place.fails("run swept.toml", 2, &["did you mean `gamma`?"]);
     // For a word that resembles no choice, all choices are listed.
-    place.fails(&["run", "config.toml", "--set", "noise.xyz=1"], 2, &["allowed here: coins, gamma, mechanism"]);
+    place.fails("run config.toml --set noise.xyz=1", 2, &["allowed here: coins, gamma, mechanism"]);
     place.fails(
-        &["account", "--any-votes", "--queries", "1", "--mechanism", "laplase", "--gamma", "1", "--delta", "1e-5"],
+        "account --any-votes --queries 1 --mechanism laplase --gamma 1 --delta 1e-5",
         2,
         &["did you mean laplace?"],
     );
@@ -41,18 +41,16 @@ fn a_misspelt_key_or_value_gets_a_suggestion() {
 fn a_misspelt_config_or_run_gets_a_suggestion() {
     let place = Workplace::new(TINY);
     fs::create_dir(place.path("configs")).expect("a folder");
-    fs::write(place.path("configs/mnist.toml"), TINY).expect("a config");
+    place.write("configs/mnist.toml", TINY);
     for name in ["mnist", "configs/mnits.toml"] {
-        for command in [&["run", name][..], &["submit", name, "--slurm"]] {
+        for command in [&format!("run {name}"), &format!("submit {name} --slurm")] {
             place.fails(command, 2, &["cannot read config", "did you mean configs/mnist.toml?"]);
         }
     }
-    place.fails(&["run", "confg.toml"], 2, &["did you mean config.toml?"]);
-    place.fails(&["compare", "nosuch"], 4, &["nosuch", "no finished run of this name"]);
+    place.fails("run confg.toml", 2, &["did you mean config.toml?"]);
+    place.fails("compare nosuch", 4, &["nosuch", "no finished run of this name"]);
     fs::create_dir_all(place.path("results/quickstart")).expect("a folder");
-    for command in
-        [&["show", "quikstart"][..], &["compare", "quikstart", "--paper"], &["show", "quikstart", "--follow"]]
-    {
+    for command in ["show quikstart", "compare quikstart --paper", "show quikstart --follow"] {
         place.fails(command, 4, &["did you mean quickstart?"]);
     }
 }
@@ -60,16 +58,11 @@ fn a_misspelt_config_or_run_gets_a_suggestion() {
 #[test]
 fn a_file_at_the_path_of_the_results_is_named() {
     let place = Workplace::new(TINY);
-    fs::write(place.path("file"), "x").expect("a file");
-    for command in [
-        &["run", "config.toml"][..],
-        &["run", "config.toml", "--stage", "votes"],
-        &["list"],
-        &["show", "x"],
-        &["compare", "x", "y"],
-        &["show", "x", "--follow"],
-    ] {
-        let output = place.speed(&[command, &["--results", "file"]].concat());
+    place.write("file", "x");
+    for command in
+        ["run config.toml", "run config.toml --stage votes", "list", "show x", "compare x y", "show x --follow"]
+    {
+        let output = place.speed(&format!("{command} --results file"));
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(4), "{command:?}: {said}");
         assert!(
@@ -90,14 +83,13 @@ fn a_start_that_fails_leaves_no_folder() {
     ] {
         let place = Workplace::new(config);
         npy(&place.path("bad.npy"), "2, 3", &[1, 1, 1, 1, 1, 2]);
-        let sets: Vec<&str> = changes.iter().flat_map(|change| ["--set", change]).collect();
-        place.fails(&[&["run", "config.toml"][..], &sets].concat(), code, &[]);
+        place.fails(&format!("run config.toml{}", sets(changes)), code, &[]);
         assert!(!place.path("results/tiny").exists(), "{changes:?}");
     }
     // An unreadable ledger is detected after the directory is opened.
     let place = Workplace::new(crate::cli::budget::REAL);
     fs::create_dir_all(place.path("results/real")).expect("a folder");
-    fs::write(place.path("results/real/ledger"), "no ledger").expect("a file");
+    place.write("results/real/ledger", "no ledger");
     place.fails(&crate::cli::budget::RUN, 3, &["ledger"]);
     assert_eq!(fs::read_dir(place.path("results/real")).expect("a folder").count(), 1);
 }
@@ -105,12 +97,12 @@ fn a_start_that_fails_leaves_no_folder() {
 #[test]
 fn a_list_has_dates_states_epsilons_and_accuracies() {
     let place = Workplace::finished(TINY);
-    place.succeeds(&["run", "config.toml", "--set", "seed=4", "--stage", "votes"]);
-    let list = place.succeeds(&["list"]);
+    place.succeeds("run config.toml --set seed=4 --stage votes");
+    let list = place.succeeds("list");
     assert!(["date (UTC)", "epsilon", "student %", "labels %"].iter().all(|head| list.contains(head)), "{list}");
     let line = |word: &str| list.lines().find(|line| line.contains(word)).expect("a line").to_owned();
     assert!(line(" finished ").contains("simulation") && line("unfinished, 3 stages").contains("-"), "{list}");
-    let json = place.json(&["list", "--json"]);
+    let json = place.json("list --json");
     let finished = json["runs"].as_array().expect("runs").iter().find(|run| run["finished"] == true).expect("a run");
     assert!(finished["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 1.0), "{finished}");
     assert!(finished["student_accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.0), "{finished}");
@@ -118,12 +110,12 @@ fn a_list_has_dates_states_epsilons_and_accuracies() {
     // A run without its config is still listed.
     let run = place.path("results/tiny").join(finished["run"].as_str().expect("an id"));
     fs::write(run.join("config.toml"), "").expect("emptied");
-    let list = place.succeeds(&["list"]);
+    let list = place.succeeds("list");
     assert!(list.lines().filter(|line| line.contains("results/tiny/")).count() >= 2, "{list}");
 
     // Published runs count as finished, even without their stages.
     let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
-    let list = place.json(&["list", "--results", published, "--json"]);
+    let list = place.json(&format!("list --results {published} --json"));
     let runs: Vec<&Value> = list["runs"].as_array().expect("runs").iter().collect();
     let published =
         runs.iter().filter(|run| run["folder"].as_str().is_some_and(|folder| folder.contains("/published/")));
@@ -146,11 +138,7 @@ fn names_that_people_cannot_read_are_refused() {
     }
     place.fails(&["student", "identity", "--name", "\u{3164}", "--out", "key"], 2, &["a party's name needs"]);
     place.succeeds(&["teacher", "keygen", "--name", "St Mary's 日本", "--out", "key"]);
-    Workplace::new(&TINY.replace("\"Trusted\"", "\"Trusted\\u200b\"")).fails(
-        &["run", "config.toml"],
-        2,
-        &["`row.1.name`"],
-    );
+    Workplace::new(&TINY.replace("\"Trusted\"", "\"Trusted\\u200b\"")).fails("run config.toml", 2, &["`row.1.name`"]);
 }
 
 #[test]
@@ -165,7 +153,7 @@ fn a_file_in_the_place_of_another_is_named_by_its_kind() {
     };
     parties.send(("student", "evaluation.key"), ("teacher 0", "evaluation.key"));
     parties.send(("student", "roster.toml"), ("teacher 0", "roster.toml"));
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    parties.write("teacher 0", "votes.csv", "1\n2\n");
     let answer = format!("{ANSWER} --simulation 8 --out message");
     for (option, right, file, words) in [
         (
@@ -207,18 +195,18 @@ fn a_file_in_the_place_of_another_is_named_by_its_kind() {
 #[test]
 fn a_message_names_its_file_once_and_is_one_line() {
     let place = Workplace::new("");
-    let said = |arguments: &[&str]| {
+    let said = |arguments: &str| {
         let output = place.speed(arguments);
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    let text = said(&["teacher", "keygen", "--name", "x", "--out", "nowhere/key"]);
+    let text = said("teacher keygen --name x --out nowhere/key");
     // The registry is made first, because a key never exists without it.
     assert_eq!(text, "error: cannot create nowhere/key.registry: No such file or directory (os error 2)\n");
-    let text = said(&["student", "identity", "--name", "x", "--out", "nowhere/key"]);
+    let text = said("student identity --name x --out nowhere/key");
     assert_eq!(text, "error: cannot write nowhere/key: No such file or directory (os error 2)\n");
-    fs::write(place.path("bad.toml"), "x\n").expect("a file");
-    let text = said(&["round", "bad.toml"]);
+    place.write("bad.toml", "x\n");
+    let text = said("round bad.toml");
     assert!(text.lines().count() == 1 && text.contains("line 1, column") && text.contains("expected `=`"), "{text}");
     assert_eq!(text.matches("bad.toml").count(), 1, "{text}");
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 use speed_round::Identity;
 
-use crate::cli::common::check_failure;
-use crate::cli::roles::{ANSWER, Parties, in_process, labels};
+use crate::cli::common::{check_failure, contains};
+use crate::cli::roles::{ANSWER, Parties, ROUND, in_process, labels};
 
 /// A server that is killed when the test ends.
 struct Server {
@@ -123,7 +123,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
     for teacher in 0..teachers {
         let party = format!("teacher {teacher}");
         let votes: String = labels(teacher, queries).iter().map(|label| format!("{label}\n")).collect();
-        fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
+        parties.write(&party, "votes.csv", votes);
         parties.succeeds(&party, &format!("{ANSWER} --simulation 8 --out message"));
     }
     let (mut server, port) = send_through_a_kill(&parties, teachers);
@@ -135,8 +135,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
     // The same message again gets the same receipt, and the log says that it is in the sum.
     asks(&parties, port, "teacher 3", "teacher send --message message --receipt again");
     asks(&parties, port, "teacher 3", "teacher send --message message --receipt again");
-    let [first, second] =
-        ["receipt", "again"].map(|name| fs::read(parties.path("teacher 3", name)).expect("a receipt"));
+    let [first, second] = ["receipt", "again"].map(|name| parties.bytes("teacher 3", name));
     assert_eq!(first, second);
     asks(&parties, port, "teacher 3", "teacher log --out log");
     let check = "teacher check --round round.toml --message message --receipt receipt --log log";
@@ -158,8 +157,9 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
     assert_eq!((&report["received"], &report["fetched"]), (&teachers.into(), &true.into()));
     let open = "student open --secret-key secret.key --result result --round round.toml --out labels.csv";
     parties.succeeds("student", open);
-    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
-    assert_eq!(written, in_process(&parties, queries, teachers));
+    let written = parties.read("student", "labels.csv");
+    let votes: Vec<_> = (0..teachers).map(|teacher| labels(teacher, queries)).collect();
+    assert_eq!(written, in_process(&parties, &votes));
     assert!(!parties.path("student", "secret.key").exists(), "keys live as long as a round");
 }
 
@@ -182,7 +182,7 @@ fn observed(parties: &Parties, party: &str, seed: u64, votes: &str) -> (String, 
     let mut server = Server::start_as(party, parties, port, "debug");
     server.until("\"teachers_received\":0");
     let answer = |teacher: &str, votes: &str, out: &str| {
-        fs::write(parties.path(teacher, "votes.csv"), votes).expect("votes");
+        parties.write(teacher, "votes.csv", votes);
         parties.succeeds(
             teacher,
             &format!("{ANSWER} --simulation {seed} --new-registry --registry {party}-{out} --out {out}"),
@@ -212,7 +212,7 @@ fn observed(parties: &Parties, party: &str, seed: u64, votes: &str) -> (String, 
     let _ = fs::remove_file(parties.path("student", "labels.csv"));
     let open = "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys";
     parties.succeeds("student", open);
-    let labels = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+    let labels = parties.read("student", "labels.csv");
     let of_round = |line: &str| {
         let mut line: Value = serde_json::from_str(line).expect("JSON");
         let is_own = line["target"].as_str().expect("a target").starts_with("speed") && line["level"] != "DEBUG";
@@ -235,23 +235,20 @@ fn log_and_metrics_of_a_server_are_the_same_for_all_votes_and_contain_no_key() {
         parties.send(("server", file), ("other", file));
     }
     let (log, lines, metrics, labels) = observed(&parties, "server", 8, "0\n1\n0\n1\n");
-    let message = fs::read(parties.path("teacher 1", "message")).expect("a message");
+    let message = parties.bytes("teacher 1", "message");
     let (other_log, other_lines, other_metrics, other_labels) = observed(&parties, "other", 9, "1\n1\n1\n0\n");
     // Three teachers and this noise: the labels are those of the votes but for one run in two million.
     assert_ne!(labels, other_labels);
-    assert_ne!(message, fs::read(parties.path("teacher 1", "message")).expect("a message"));
+    assert_ne!(message, parties.bytes("teacher 1", "message"));
     assert!(lines.len() > 6 && lines.iter().any(|line| line.contains("duplicate")), "{lines:#?}");
     assert_eq!(lines, other_lines);
-    assert!(
-        metrics.contains("speed_queries_answered 4\n") && metrics.contains("{reason=\"duplicate\"} 1\n"),
-        "{metrics}"
-    );
+    contains(&metrics, &["speed_queries_answered 4\n", "{reason=\"duplicate\"} 1\n"]);
     assert_eq!(metrics, other_metrics);
 
-    let secret = fs::read(parties.path("student", "secret.key")).expect("a key");
+    let secret = parties.bytes("student", "secret.key");
     let mut secrets = vec![secret[100..116].to_vec(), message[100..116].to_vec()];
     for party in ["server", "student", "teacher 1"] {
-        let pem = fs::read_to_string(parties.path(party, "signing.key")).expect("a key");
+        let pem = parties.read(party, "signing.key");
         let key = pem.lines().nth(1).expect("base64");
         assert!(!log.contains(key) && !other_log.contains(key), "the key of {party}");
         let key = Identity::read(&parties.path(party, "signing.key")).expect("a key");
@@ -273,11 +270,10 @@ fn a_client_sends_nothing_to_the_server_of_another_round() {
     let port = free_port();
     let server = Server::start(&parties, port);
     // The same parties and keys.
-    let other = "student round --accept-wrong-labels --public-key public.key --name other --queries 2 --classes 4 --roster roster.toml \
-                 --proofs off --simulation --gamma 2 --reuse-keys --out other.toml";
-    parties.succeeds("student", other);
+    let terms = "--queries 2 --classes 4 --proofs off --simulation --gamma 2 --reuse-keys";
+    parties.succeeds("student", &format!("{ROUND} --name other {terms} --out other.toml"));
     parties.send(("student", "other.toml"), ("teacher 0", "round.toml"));
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    parties.write("teacher 0", "votes.csv", "1\n2\n");
     parties.succeeds("teacher 0", &format!("{ANSWER} --simulation 8 --out message"));
     for line in ["teacher send --message message --receipt receipt", "teacher log --out log"] {
         let refused = ask(&parties, port, "teacher 0", line).output().expect("the binary starts");

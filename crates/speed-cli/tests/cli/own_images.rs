@@ -12,57 +12,21 @@ use crate::cli::common::{Workplace, read_json};
 pub(crate) const CONFIG: &str = r#"
 name = "shapes"
 seed = 5
-
-[data]
-source = "pictures"
-folder = "shapes"
-pool_images = 45
-
-[ensemble]
-teachers = 3
-
-[teacher]
-architecture = "small-contrast"
-steps = 60
-batch = 15
-
-[queries]
-count = 12
-
-[noise]
-gamma = 2.0
-source = "simulation"
-
-[student]
-epochs = 2
-batch = 15
-size = "small"
-
-[student.pseudo_labels]
-contrast = true
-epochs = 40
-warmup_epochs = 20
-label_epochs = 30
-labelled_batch = 6
-batch = 15
-
-[table]
-repeats = 1
-baselines = true
-
-[[row]]
-name = "GAN"
-aggregation = "trusted"
-
-[[row]]
-name = "conv GAN"
-labels_of = "GAN"
-student = "conv-gan"
-
-[[row]]
-name = "ours"
-labels_of = "GAN"
-student = "pseudo-labels"
+data = { source = "pictures", folder = "shapes", pool_images = 45 }
+ensemble = { teachers = 3 }
+teacher = { architecture = "small-contrast", steps = 60, batch = 15 }
+queries = { count = 12 }
+noise = { gamma = 2.0, source = "simulation" }
+student.epochs = 2
+student.batch = 15
+student.size = "small"
+student.pseudo_labels = { contrast = true, epochs = 40, warmup_epochs = 20, label_epochs = 30, labelled_batch = 6, batch = 15 }
+table = { repeats = 1, baselines = true }
+row = [
+    { name = "GAN", aggregation = "trusted" },
+    { name = "conv GAN", labels_of = "GAN", student = "conv-gan" },
+    { name = "ours", labels_of = "GAN", student = "pseudo-labels" },
+]
 "#;
 
 /// Rows and columns of a picture.
@@ -129,7 +93,7 @@ fn an_experiment_on_three_classes_of_pictures_runs_end_to_end() {
 #[test]
 fn pictures_that_do_not_fit_are_refused_by_name() {
     let place = place();
-    let run = ["run", "config.toml"];
+    let run = "run config.toml";
     let odd = place.path("shapes/train/beam/7.png");
     let fitting = fs::read(&odd).expect("a picture");
     RgbImage::new(9, 9).save(&odd).expect("a picture");
@@ -137,25 +101,25 @@ fn pictures_that_do_not_fit_are_refused_by_name() {
     fs::write(&odd, b"no picture").expect("a file");
     place.fails(&run, 3, &["7.png", "cannot be read as a PNG or JPEG picture", "expected the signature"]);
     fs::write(&odd, fitting).expect("a picture");
-    place.fails(&[&run[..], &["--set", "data.folder=nowhere"]].concat(), 3, &["nowhere"]);
-    place.fails(&[&run[..], &["--set", "data.folder="]].concat(), 2, &["data.folder", "set the folder of the images"]);
-    place.fails(&[&run[..], &["--set", "data.size=16y9"]].concat(), 2, &["data.size", "HEIGHTxWIDTH"]);
-    place.fails(&[&run[..], &["--set", "data.size=9x9"]].concat(), 2, &["teacher.architecture", "small-contrast"]);
+    place.fails(&format!("{run} --set data.folder=nowhere"), 3, &["nowhere"]);
+    place.fails(&format!("{run} --set data.folder="), 2, &["data.folder", "set the folder of the images"]);
+    place.fails(&format!("{run} --set data.size=16y9"), 2, &["data.size", "HEIGHTxWIDTH"]);
+    place.fails(&format!("{run} --set data.size=9x9"), 2, &["teacher.architecture", "small-contrast"]);
     // A size that is too large for training is refused before any picture is read.
-    place.fails(&[&run[..], &["--set", "data.size=9000x9000"]].concat(), 2, &["data.size", "too large to learn from"]);
-    place.fails(&[&run[..], &["--set", "data.pool_images=75"]].concat(), 3, &["75"]);
-    place.fails(&[&run[..], &["--set", "data.labels=x.npy"]].concat(), 2, &["data.labels"]);
-    place.fails(&[&run[..], &["--set", "data.source=digits"]].concat(), 2, &["data.folder"]);
+    place.fails(&format!("{run} --set data.size=9000x9000"), 2, &["data.size", "too large to learn from"]);
+    place.fails(&format!("{run} --set data.pool_images=75"), 3, &["75"]);
+    place.fails(&format!("{run} --set data.labels=x.npy"), 2, &["data.labels"]);
+    place.fails(&format!("{run} --set data.source=digits"), 2, &["data.folder"]);
     // Files that are not pictures are counted, before and during a run.
-    fs::write(place.path("shapes/train/beam/.DS_Store"), "").expect("a file");
-    fs::write(place.path("shapes/train/beam/Thumbs.db"), "").expect("a file");
-    fs::write(place.path("shapes/train/beam/readme.md"), "beams").expect("a file");
-    fs::write(place.path("shapes/test/labels.csv"), "1,2").expect("a file");
+    place.write("shapes/train/beam/.DS_Store", "");
+    place.write("shapes/train/beam/Thumbs.db", "");
+    place.write("shapes/train/beam/readme.md", "beams");
+    place.write("shapes/test/labels.csv", "1,2");
     let passed_over = "pictures: 2 files are not read as pictures and were passed over, first shapes/test/labels.csv (and 2 hidden files)";
-    let quick = ["--set", "teacher.steps=1", "--set", "table.repeats=0", "--set", "table.baselines=false"];
-    let text = place.succeeds(&[&run[..], &["--dry-run"], &quick].concat());
+    let quick = "--set teacher.steps=1 --set table.repeats=0 --set table.baselines=false";
+    let text = place.succeeds(&format!("{run} --dry-run {quick}"));
     assert!(text.contains(&format!("# {passed_over}\n")), "{text}");
-    let run = place.speed(&[&run[..], &quick, &["--stage", "teachers"]].concat());
+    let run = place.speed(&format!("{run} {quick} --stage teachers"));
     let words = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(run.status.success() && words.contains(passed_over), "{words}");
 }
@@ -172,8 +136,8 @@ fn labels_of_arrays_that_do_not_count_from_0_or_are_sorted_are_told() {
             npy(&place.path(&format!("arrays/{half}_labels.npy")), &format!("{count},"), labels);
         }
     };
-    let of = ["--set", "data.source=arrays", "--set", "data.folder=arrays", "--set", "data.pool_images=20"];
-    let run = [&["run", "config.toml"], &of[..]].concat();
+    let of = "--set data.source=arrays --set data.folder=arrays --set data.pool_images=20";
+    let run = format!("run config.toml {of}");
     let mixed = |first: u8| (0..60).map(|image| first + image % 3).collect::<Vec<u8>>();
     arrays(&mixed(1), &mixed(1));
     let words = ["train_labels.npy", "expected classes numbered 0 to 2, found the labels 1 to 3: subtract 1"];
@@ -181,10 +145,9 @@ fn labels_of_arrays_that_do_not_count_from_0_or_are_sorted_are_told() {
     let mut sorted = mixed(0);
     sorted.sort_unstable();
     arrays(&sorted, &mixed(0));
-    let output = place.speed(&[&run[..], &["--set", "teacher.steps=1", "--stage", "teachers"]].concat());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = place.says(&format!("{run} --set teacher.steps=1 --stage teachers"));
     let words = "3 of 3 teachers hold images of few of the 3 classes, 3 of one class only";
-    assert!(output.status.success() && said.contains(words) && said.contains("mix the training images"), "{said}");
+    assert!(said.contains(words) && said.contains("mix the training images"), "{said}");
 }
 
 #[test]
@@ -195,7 +158,7 @@ fn true_labels_beside_votes_measure_them_without_an_image() {
          [[row]]\nname = \"Non-private\"\naggregation = \"non-private\"\n",
     );
     npy(&place.path("votes.npy"), "4, 3", &[3, 0, 0, 0, 2, 1, 1, 0, 2, 0, 3, 0]);
-    let run = ["run", "config.toml", "--json"];
+    let run = "run config.toml --json";
     place.fails(&run, 3, &["labels.npy", "cannot read"]);
     npy(&place.path("labels.npy"), "3,", &[0, 1, 2]);
     place.fails(&run, 3, &["labels.npy", "data.pool_images = 4 or more", "found shape [3]"]);

@@ -2,14 +2,13 @@
 
 use std::fs;
 
-use image::{GrayImage, Luma};
 use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_round::{Party, RoundFile, RoundRandomness, teacher};
 
-use crate::cli::common::check_failure;
-use crate::cli::roles::{AGGREGATE, Parties};
-use crate::cli::verify::forge;
+use crate::cli::common::{check_failure, contains};
+use crate::cli::roles::Parties;
+use crate::cli::verify::{draw_pool, forge};
 
 const QUERIES: usize = 4;
 const CLASSES: usize = 3;
@@ -55,10 +54,10 @@ fn agreed_with(noise: &str, keys: &str) -> Parties {
     ] {
         let name = party.replace(' ', "-");
         parties.succeeds(party, &format!("{role} --name {name} --out signing.key{more}"));
-        roster.push_str(&fs::read_to_string(parties.path(party, "signing.toml")).expect("a card"));
+        roster.push_str(&parties.read(party, "signing.toml"));
     }
     assert_eq!(roster.matches("teachers = ").count(), 2, "{roster}");
-    fs::write(parties.path("student", "roster.toml"), roster).expect("a roster");
+    parties.write("student", "roster.toml", roster);
     parties.keygen("student", "", keys.trim());
     let line = format!(
         "student round --public-key public.key --name parties --queries 4 --classes 3 --roster roster.toml --proofs off \
@@ -83,9 +82,9 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     // A folder with one file for each teacher, and a table of labels.
     for own in 0..3 {
         let votes = labels(0, own).iter().map(|label| format!("{label}\n")).collect::<String>();
-        fs::write(parties.path("teacher 0/votes", &format!("teacher-{own}.csv")), votes).expect("votes");
+        parties.write("teacher 0/votes", &format!("teacher-{own}.csv"), votes);
     }
-    fs::write(parties.path("teacher 1", "labels.csv"), csv((0..2).map(|own| labels(1, own)))).expect("votes");
+    parties.write("teacher 1", "labels.csv", csv((0..2).map(|own| labels(1, own))));
     let text = parties.succeeds("teacher 0", &format!("{ANSWER} --votes votes --out message"));
     assert!(text.contains("the votes and the shares of") && text.contains("of its 3 teachers"), "{text}");
     assert!(text.contains("for all 3 teachers of one party"), "{text}");
@@ -95,12 +94,9 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     for party in 0..2 {
         parties.send((&format!("teacher {party}"), "message"), ("server/inbox", &format!("{party}.msg")));
     }
-    let text = parties.succeeds("server", AGGREGATE);
+    let text = parties.aggregate();
     assert!(text.contains("5 of 6 teachers"), "{text}");
-    parties.send(("server", "result"), ("student", "result"));
-    let open =
-        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
-    let report = parties.json("student", open);
+    let (report, written) = parties.open();
     assert_eq!((&report["teachers"], &report["counted"], &report["parties"]), (&6.into(), &5.into(), &3.into()));
     assert_eq!(report["honest_ratio"], 5.0 / 6.0);
     assert_eq!((&report["price"]["of"][0]["teachers"], &report["excluded"][0][0]), (&5.into(), &2.into()));
@@ -117,15 +113,12 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     let expected = ClearText.aggregate(&votes, &|_, _| {}).expect("in range").labels();
     let line = |(query, label): (usize, &Option<u8>)| format!("{query},{}\n", label.expect("a label"));
     let expected = "query,label\n".to_owned() + &expected.iter().enumerate().map(line).collect::<String>();
-    assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), expected);
+    assert_eq!(written, expected);
 }
 
 /// Trains a student on the labels, and checks that its card has the claim for a party and that no other is accepted.
 fn check_card(parties: &Parties) {
-    for image in 0..20_u8 {
-        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
-        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
-    }
+    draw_pool(parties);
     let train = "student train --pool pool --labels labels.csv --round round.toml --result result --epochs 1 --seed 1 \
                  --out model.safetensors";
     parties.succeeds("student", train);
@@ -145,7 +138,7 @@ fn check_card(parties: &Parties) {
     ];
     for (change, words) in changes {
         forge(&path, change);
-        check_failure(&parties.run("student", verify), 3, &["model-card.json", words]);
+        parties.fails("student", verify, 3, &["model-card.json", words]);
         fs::write(&path, &original).expect("a card");
     }
 }
@@ -153,26 +146,26 @@ fn check_card(parties: &Parties) {
 #[test]
 fn labels_and_counts_of_a_party_give_the_same_message() {
     let parties = agreed();
-    fs::write(parties.path("teacher 1", "labels.csv"), csv((0..2).map(|own| labels(1, own)))).expect("votes");
+    parties.write("teacher 1", "labels.csv", csv((0..2).map(|own| labels(1, own))));
     let table = counts(1);
     let rows = || table.chunks_exact(CLASSES).map(<[u32]>::to_vec);
-    fs::write(parties.path("teacher 1", "counts.csv"), csv(rows())).expect("votes");
+    parties.write("teacher 1", "counts.csv", csv(rows()));
     // The same with empty votes: of one teacher, and of both on the last query.
-    fs::write(parties.path("teacher 1", "some.csv"), "0,,2,NA\n1,2,-1,-1\n").expect("votes");
-    fs::write(parties.path("teacher 1", "fewer.csv"), "1,1,0\n0,0,1\n0,0,1\n0,0,0\n").expect("votes");
-    fs::write(parties.path("teacher 1/folder", "a.csv"), "query,label\n3,\n0,0\n2,2\n1,NA\n").expect("votes");
-    fs::write(parties.path("teacher 1/folder", "b.csv"), "1\n2\nNA\n-1\n").expect("votes");
+    parties.write("teacher 1", "some.csv", "0,,2,NA\n1,2,-1,-1\n");
+    parties.write("teacher 1", "fewer.csv", "1,1,0\n0,0,1\n0,0,1\n0,0,0\n");
+    parties.write("teacher 1/folder", "a.csv", "query,label\n3,\n0,0\n2,2\n1,NA\n");
+    parties.write("teacher 1/folder", "b.csv", "1\n2\nNA\n-1\n");
     // No vote at all.
-    fs::write(parties.path("teacher 1", "zeros.csv"), "0,0,0\n".repeat(4)).expect("votes");
-    fs::write(parties.path("teacher 1", "nothing.csv"), "-1,NA,-1,NA\n-1,,-1,-1\n").expect("votes");
+    parties.write("teacher 1", "zeros.csv", "0,0,0\n".repeat(4));
+    parties.write("teacher 1", "nothing.csv", "-1,NA,-1,NA\n-1,,-1,-1\n");
     for name in ["a.csv", "b.csv"] {
-        fs::write(parties.path("teacher 1/none", name), "NA\n".repeat(4)).expect("votes");
+        parties.write("teacher 1/none", name, "NA\n".repeat(4));
     }
     let message = |votes: &str| {
         let answer = format!("{ANSWER} --votes {votes} --new-registry --out message-{votes}");
         parties.succeeds("teacher 1", &answer);
         fs::remove_file(parties.path("teacher 1", "signing.registry")).expect("a registry");
-        fs::read(parties.path("teacher 1", &format!("message-{votes}"))).expect("a message")
+        parties.bytes("teacher 1", &format!("message-{votes}"))
     };
     let (labels, counts) = (message("labels.csv"), message("counts.csv"));
     assert!(labels == counts, "labels and counts");
@@ -201,22 +194,22 @@ fn votes_that_are_not_those_of_a_partys_teachers_are_refused() {
         ("long.csv", "2,0,0\n0,2,0\n0,1,1\n1,1,0\n1,1,0\n".to_owned(), "5 queries, the round has 4"),
         ("class.csv", "3,1,2,0\n0,1,2,0\n".to_owned(), "expected 0 to 2"),
     ] {
-        fs::write(parties.path("teacher 1", name), votes).expect("votes");
+        parties.write("teacher 1", name, votes);
         let output = parties.run("teacher 1", &format!("{ANSWER} --votes {name} --out message"));
         check_failure(&output, 3, &[words, name]);
     }
     for own in 0..3 {
-        fs::write(parties.path("teacher 1/many", &format!("{own}.csv")), "0\n1\n2\n0\n").expect("votes");
+        parties.write("teacher 1/many", &format!("{own}.csv"), "0\n1\n2\n0\n");
     }
     let output = parties.run("teacher 1", &format!("{ANSWER} --votes many --out message"));
     check_failure(&output, 3, &["3 files of votes, expected one for each of the party's 2 teachers"]);
     // A party of one teacher has no folder.
     parties.path("teacher 2/votes", "none");
-    check_failure(&parties.run("teacher 2", &format!("{ANSWER} --votes votes --out message")), 3, &["votes"]);
+    parties.fails("teacher 2", &format!("{ANSWER} --votes votes --out message"), 3, &["votes"]);
     assert!(!parties.path("teacher 1", "message").exists());
     for teachers in ["0", "16385"] {
         let line = format!("teacher keygen --name many --out many.key --teachers {teachers}");
-        check_failure(&parties.run("teacher 0", &line), 2, &["expected 1 to 16384"]);
+        parties.fails("teacher 0", &line, 2, &["expected 1 to 16384"]);
     }
 }
 
@@ -238,10 +231,7 @@ fn parties_that_can_vote_for_a_class_are_counted_and_a_class_of_no_party_is_refu
     introduce("student identity", "student", "");
     introduce("server keygen", "server", "");
     let said = introduce("teacher keygen", "north", " --classes benign,malignant");
-    assert!(
-        said.contains("the card states the classes benign, malignant, which all parties of a round read"),
-        "{said}"
-    );
+    contains(&said, &["the card states the classes benign, malignant, which all parties of a round read"]);
     introduce("teacher keygen", "south", " --classes benign");
     introduce("teacher keygen", "west", "");
     let round = |classes: &str, out: &str| {
@@ -260,11 +250,11 @@ fn parties_that_can_vote_for_a_class_are_counted_and_a_class_of_no_party_is_refu
         shown["teachers"].as_array().expect("teachers").iter().map(|party| &party["classes"]).collect();
     assert_eq!(serde_json::json!(stated), serde_json::json!([["benign", "malignant"], ["benign"], null]));
     // The id covers them.
-    let text = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
+    let text = parties.read("student", "round.toml");
     let changed = text.replacen("classes = [\"benign\"]", "classes = [\"other\"]", 1);
     assert_ne!(changed, text);
-    fs::write(parties.path("student", "changed.toml"), changed).expect("a round");
-    check_failure(&parties.run("student", "round changed.toml"), 2, &["changed.toml", "was changed"]);
+    parties.write("student", "changed.toml", changed);
+    parties.fails("student", "round changed.toml", 2, &["changed.toml", "was changed"]);
     // The plan does the same before there are keys.
     let plan = |classes: u8| {
         format!(
@@ -272,21 +262,14 @@ fn parties_that_can_vote_for_a_class_are_counted_and_a_class_of_no_party_is_refu
         )
     };
     let said = parties.succeeds("student", &plan(3));
-    assert!(
-        said.contains("parties that can vote for each class that a card states: benign 3, malignant 2\n"),
-        "{said}"
-    );
-    check_failure(
-        &parties.run("student", &plan(3).replace("--teachers 3", "--teachers 4")),
-        3,
-        &["cards", "3 teachers, expected 4"],
-    );
+    contains(&said, &["parties that can vote for each class that a card states: benign 3, malignant 2\n"]);
+    parties.fails("student", &plan(3).replace("--teachers 3", "--teachers 4"), 3, &["cards", "3 teachers, expected 4"]);
     // A class that the round lacks, and a class that no party has.
-    check_failure(&parties.run("student", &round("benign,other", "wrong.toml")), 2, &["north", "found malignant"]);
+    parties.fails("student", &round("benign,other", "wrong.toml"), 2, &["north", "found malignant"]);
     introduce("teacher keygen", "west", " --classes malignant");
     let refused = parties.run("student", &round("benign,malignant,other", "wrong.toml"));
     check_failure(&refused, 2, &["the class other", "all 3 cards state other classes"]);
-    check_failure(&parties.run("student", &plan(3)), 2, &["--classes", "the cards state 2 classes"]);
+    parties.fails("student", &plan(3), 2, &["--classes", "the cards state 2 classes"]);
 }
 
 #[test]
@@ -317,11 +300,7 @@ fn a_plan_of_parties_has_both_epsilons() {
     assert_eq!(all.as_u64(), message.as_u64().map(|bytes| 10 * bytes));
     let too_many =
         "plan --teachers 5 --parties 6 --agreement 0.9 --classes 4 --queries 2 --coins 4 --mechanism binomial";
-    check_failure(
-        &parties.run("student", too_many),
-        2,
-        &["--parties", "found 6, expected 1 to the number of teachers, 5"],
-    );
+    parties.fails("student", too_many, 2, &["--parties", "found 6, expected 1 to the number of teachers, 5"]);
 }
 
 /// A hospital's card decides its index and its number of votes, so it must be one card. Before this check, a card with six
@@ -357,7 +336,7 @@ fn a_card_that_takes_several_seats_or_more_teachers_is_refused() {
     let seats: String = (0..5)
         .map(|seat| {
             parties.succeeds("teacher 1", &format!("teacher keygen --name seat-{seat} --out seat-{seat}.key"));
-            fs::read_to_string(parties.path("teacher 1", &format!("seat-{seat}.toml"))).expect("a card")
+            parties.read("teacher 1", &format!("seat-{seat}.toml"))
         })
         .collect();
     fs::write(cards("b.toml"), format!("{card}{seats}")).expect("a card");
@@ -365,7 +344,7 @@ fn a_card_that_takes_several_seats_or_more_teachers_is_refused() {
     let joined: String = ["u", "s", "a", "b", "c"]
         .map(|name| fs::read_to_string(cards(&format!("{name}.toml"))).expect("a card"))
         .concat();
-    fs::write(parties.path("student", "joined.toml"), joined).expect("a roster");
+    parties.write("student", "joined.toml", joined);
     check_failure(&round("joined.toml", "--parties 3"), 3, &["joined.toml", "8 parties that answer, expected 3"]);
 
     // More teachers than agreed.
@@ -397,7 +376,7 @@ fn a_partys_ledger_states_the_cost_for_one_teacher_and_for_all_its_votes() {
     for party in [0, 2] {
         let name = format!("teacher {party}");
         let rows = (0..TEACHERS[party]).map(|own| labels(party, own));
-        fs::write(parties.path(&name, "labels.csv"), csv(rows)).expect("votes");
+        parties.write(&name, "labels.csv", csv(rows));
         parties.succeeds(&name, &format!("{answer} --out message"));
     }
     let json = |party: &str, line: &str| -> serde_json::Value { parties.json(party, line) };
@@ -431,5 +410,5 @@ fn a_partys_ledger_states_the_cost_for_one_teacher_and_for_all_its_votes() {
     let path = parties.path("teacher 0", "signing.ledger");
     let good = fs::read_to_string(&path).expect("a ledger");
     fs::write(&path, good.replace("\"party_teachers\":3", "\"party_teachers\":2")).expect("a ledger");
-    check_failure(&parties.run("teacher 0", "ledger show signing.ledger"), 3, &["line 2", "checksum"]);
+    parties.fails("teacher 0", "ledger show signing.ledger", 3, &["line 2", "checksum"]);
 }

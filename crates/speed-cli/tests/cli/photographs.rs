@@ -10,7 +10,7 @@ use crate::cli::common::{Workplace, read_json};
 
 const CLASSES: [&str; 3] = ["coast", "desert", "forest"];
 const ORGANISATIONS: [&str; 3] = ["north", "east", "south"];
-const ENCODER: [&str; 2] = ["--encoder", "encoder.onnx"];
+const ENCODER: &str = "--encoder encoder.onnx";
 
 /// Writes a photograph of a size of its own: waves, dunes or trees, in colours that vary a little.
 fn photograph(place: &Workplace, name: &str, class: usize, number: u32) {
@@ -28,7 +28,7 @@ fn photograph(place: &Workplace, name: &str, class: usize, number: u32) {
 /// Three organisations with twenty-four photographs each, sixty public ones, and eighteen for the test.
 fn place() -> Workplace {
     let place = Workplace::new("");
-    fs::write(place.path("encoder.onnx"), small_encoder()).expect("an encoder");
+    place.write("encoder.onnx", small_encoder());
     for (start, organisation) in (1000..).step_by(100).zip(ORGANISATIONS) {
         for number in 0..24 {
             let class = number as usize % 3;
@@ -45,56 +45,53 @@ fn place() -> Workplace {
     place
 }
 
-const QUERIES: [&str; 10] =
-    ["student", "queries", "--pool", "public", "--count", "6", "--groups", "--seed", "2", "--json"];
-const VOTE: [&str; 6] = ["teacher", "vote", "--images", "public", "--query-list", "groups.csv"];
+const QUERIES: &str = "student queries --pool public --count 6 --groups --seed 2 --json";
+const VOTE: &str = "teacher vote --images public --query-list groups.csv";
 
-fn train<'a>(organisation: &'a str, out: &'a str) -> Vec<&'a str> {
-    let train = ["teacher", "train", "--seed", "5", "--images", organisation, "--out", out];
-    [&train[..], &ENCODER].concat()
+fn train(organisation: &str, out: &str) -> String {
+    format!("teacher train --seed 5 --images {organisation} --out {out} {ENCODER}")
 }
 
 #[test]
 fn photographs_become_a_model_with_an_encoder() {
     let place = place();
-    let report = place.json(&[&QUERIES[..], &ENCODER, &["--out", "groups.csv"]].concat());
+    let report = place.json(&format!("{QUERIES} {ENCODER} --out groups.csv"));
     let digest = report["encoder"]["digest"].as_str().expect("a digest").to_owned();
     assert_eq!((&report["queries"], &report["pool_images"]), (&6.into(), &60.into()));
-    let list = fs::read_to_string(place.path("groups.csv")).expect("a list");
+    let list = place.read("groups.csv");
     let lines: Vec<&str> = list.lines().collect();
     assert_eq!(lines[0], "name,group,encoder");
     assert!(lines[1..].iter().all(|line| line.ends_with(&format!(",{digest}"))), "{list}");
     // Threads change nothing.
-    place.json(&[&QUERIES[..], &ENCODER, &["--threads", "1", "--out", "again.csv"]].concat());
-    assert_eq!(list, fs::read_to_string(place.path("again.csv")).expect("a list"));
+    place.json(&format!("{QUERIES} {ENCODER} --threads 1 --out again.csv"));
+    assert_eq!(list, place.read("again.csv"));
 
     for organisation in ORGANISATIONS {
         let (model, votes) = (format!("{organisation}.safetensors"), format!("{organisation}.csv"));
         let text = place.succeeds(&train(organisation, &model));
         assert!(text.contains("network linear") && text.contains(&digest), "{text}");
-        place.succeeds(&[&VOTE[..], &ENCODER, &["--model", &model, "--out", &votes]].concat());
+        place.succeeds(&format!("{VOTE} {ENCODER} --model {model} --out {votes}"));
     }
     // Several models share the vectors.
-    let models = ["--model", "north.safetensors", "east.safetensors"];
-    let report = place.json(&[&VOTE[..], &ENCODER, &models, &["--out", "both", "--json"]].concat());
+    let models = "--model north.safetensors east.safetensors";
+    let report = place.json(&format!("{VOTE} {ENCODER} {models} --out both --json"));
     assert_eq!(report["class_names"], json!(CLASSES));
-    let [one, both] = ["north.csv", "both/0000-north.csv"].map(|name| fs::read(place.path(name)).expect("votes"));
+    let [one, both] = ["north.csv", "both/0000-north.csv"].map(|name| place.bytes(name));
     assert_eq!(one, both);
 
-    let plurality = ["student", "plurality", "--votes", "north.csv", "east.csv", "south.csv", "--query-list"];
-    let plurality = [&plurality[..], &["groups.csv", "--classes", "coast,desert,forest", "--out", "labels.csv"]];
-    place.succeeds(&plurality.concat());
-    let student = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--query-list", "groups.csv"];
-    let student = [&student[..], &ENCODER, &["--seed", "1", "--test", "test", "--json"]].concat();
-    let report = place.json(&[&student[..], &["--out", "student.safetensors"]].concat());
+    let plurality = "student plurality --votes north.csv east.csv south.csv --query-list groups.csv --out labels.csv";
+    place.succeeds(&format!("{plurality} --classes coast,desert,forest"));
+    let student = "student train --pool public --labels labels.csv --query-list groups.csv";
+    let student = format!("{student} {ENCODER} --seed 1 --test test --json");
+    let report = place.json(&format!("{student} --out student.safetensors"));
     assert_eq!((&report["method"], &report["encoder"]["digest"]), (&"linear".into(), &digest.as_str().into()));
     let right = report["test"]["right"].as_u64().expect("a number");
     assert!(right >= 15, "{report}");
     let card = read_json(&place.path("student-card.json"));
     assert_eq!(card["encoder"]["digest"], digest.as_str());
 
-    let predict = ["predict", "--model", "student.safetensors", "test", "--format", "json", "--quiet"];
-    let predicted = place.json(&[&predict[..], &ENCODER].concat());
+    let predict = "predict --model student.safetensors test --format json --quiet";
+    let predicted = place.json(&format!("{predict} {ENCODER}"));
     let all = predicted["predictions"].as_array().expect("predictions");
     let is_right = |prediction: &&Value| {
         let class = prediction["label"].as_str().expect("a name");
@@ -110,40 +107,40 @@ fn photographs_become_a_model_with_an_encoder() {
 fn teachers_with_another_encoder_are_refused_by_name() {
     let place = place();
     // Another preparation is another encoder.
-    let halves = ["--set", "features.mean=[0.5]", "--set", "features.deviation=[0.5]"];
-    let [own, other] = [(&[][..], "groups.csv"), (&halves, "other.csv")].map(|(sets, out)| {
-        let report = place.json(&[&QUERIES[..], &ENCODER, sets, &["--out", out]].concat());
+    let halves = "--set features.mean=[0.5] --set features.deviation=[0.5]";
+    let [own, other] = [("", "groups.csv"), (halves, "other.csv")].map(|(sets, out)| {
+        let report = place.json(&format!("{QUERIES} {ENCODER} {sets} --out {out}"));
         report["encoder"]["digest"].as_str().expect("a digest").to_owned()
     });
     place.succeeds(&train("north", "north.safetensors"));
-    let vote = |list: &'static str| ["teacher", "vote", "--images", "public", "--query-list", list, "--model"];
-    let out = ["north.safetensors", "--out", "out.csv"];
+    let vote = |list: &'static str| format!("teacher vote --images public --query-list {list} --model");
+    let out = "north.safetensors --out out.csv";
     let words = ["encoder.onnx", "groups in other.csv", &other, &own, "encoder of the round"];
-    place.fails(&[&vote("other.csv")[..], &out, &ENCODER].concat(), 3, &words);
-    place.fails(&[&vote("groups.csv")[..], &out].concat(), 3, &["north.safetensors", &own, "--encoder"]);
-    fs::write(place.path("noise.onnx"), "not a model").expect("written");
-    place.fails(&[&vote("groups.csv")[..], &out, &["--encoder", "noise.onnx"]].concat(), 3, &["noise.onnx", &own]);
+    place.fails(&format!("{} {out} {ENCODER}", vote("other.csv")), 3, &words);
+    place.fails(&format!("{} {out}", vote("groups.csv")), 3, &["north.safetensors", &own, "--encoder"]);
+    place.write("noise.onnx", "not a model");
+    place.fails(&format!("{} {out} --encoder noise.onnx", vote("groups.csv")), 3, &["noise.onnx", &own]);
     // A list of single pictures is a list for all encoders.
-    let list = fs::read_to_string(place.path("other.csv")).expect("a list");
+    let list = place.read("other.csv");
     let single: Vec<String> = list.lines().map(|line| line.split(',').next().expect("a name").to_owned()).collect();
-    fs::write(place.path("single.csv"), single.join("\n")).expect("a list");
-    place.succeeds(&[&vote("single.csv")[..], &out, &ENCODER].concat());
+    place.write("single.csv", single.join("\n"));
+    place.succeeds(&format!("{} {out} {ENCODER}", vote("single.csv")));
 }
 
 #[test]
 fn options_and_pictures_that_an_encoder_cannot_use_are_refused_by_name() {
     let place = place();
     let train = train("north", "out.safetensors");
-    let with = |more: &[&'static str]| [&train[..], more].concat();
-    place.fails(&with(&["--grey"]), 2, &["--grey", "--encoder"]);
-    place.fails(&with(&["--set", "teacher.architecture=small"]), 2, &["teacher.architecture", "reads pictures"]);
-    place.fails(&with(&["--set", "teacher.shift=1"]), 2, &["teacher.shift"]);
-    place.fails(&with(&["--set", "features.encoder=a.onnx"]), 2, &["features.encoder", "--encoder"]);
-    place.fails(&with(&["--size", "64x64"]), 3, &["encoder.onnx", "64"]);
-    let queries = ["student", "queries", "--pool", "public", "--count", "6", "--seed", "2", "--out", "list.csv"];
-    place.fails(&[&queries[..], &ENCODER].concat(), 2, &["--groups"]);
-    place.fails(&[&queries[..], &ENCODER, &["--groups", "--features", "pixels"]].concat(), 2, &["--features"]);
-    place.fails(&[&queries[..], &["--groups", "--set", "features.pool=mean"]].concat(), 2, &["--encoder"]);
+    let with = |more: &str| format!("{train} {more}");
+    place.fails(&with("--grey"), 2, &["--grey", "--encoder"]);
+    place.fails(&with("--set teacher.architecture=small"), 2, &["teacher.architecture", "reads pictures"]);
+    place.fails(&with("--set teacher.shift=1"), 2, &["teacher.shift"]);
+    place.fails(&with("--set features.encoder=a.onnx"), 2, &["features.encoder", "--encoder"]);
+    place.fails(&with("--size 64x64"), 3, &["encoder.onnx", "64"]);
+    let queries = "student queries --pool public --count 6 --seed 2 --out list.csv";
+    place.fails(&format!("{queries} {ENCODER}"), 2, &["--groups"]);
+    place.fails(&format!("{queries} {ENCODER} --groups --features pixels"), 2, &["--features"]);
+    place.fails(&format!("{queries} --groups --set features.pool=mean"), 2, &["--encoder"]);
 
     RgbImage::from_pixel(20, 20, Rgb([0; 3])).save(place.path("north/coast/00.png")).expect("a picture");
     place.fails(&train, 3, &["encoder.onnx", "north/coast/00.png", "not all equal"]);

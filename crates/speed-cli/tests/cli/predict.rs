@@ -11,7 +11,7 @@ use speed_data::Split;
 use speed_data::digits::{DigitsConfig, generate};
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{TINY, Workplace, models};
+use crate::cli::common::{TINY, Workplace, models, sets};
 use crate::cli::own_images;
 
 /// The public digits of [`TINY`]: a pool of 100 images, and 50 test images.
@@ -31,8 +31,7 @@ pub(crate) fn text(path: &Path) -> &str {
 
 /// Returns the predicted classes of some images.
 fn classes(place: &Workplace, model: &Path, images: &str) -> Vec<u64> {
-    let json = place.succeeds(&["predict", "--model", text(model), images, "--format", "json", "--quiet"]);
-    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let json = place.json(&format!("predict --model {} {images} --format json --quiet", text(model)));
     let predictions = json["predictions"].as_array().expect("predictions");
     predictions.iter().map(|prediction| prediction["class"].as_u64().expect("a class")).collect()
 }
@@ -103,14 +102,14 @@ fn described(model: &Path) -> Value {
 #[test]
 fn a_model_names_its_own_run_and_row_although_runs_and_rows_share_students() {
     let place = Workplace::finished(TINY);
-    let run = |more: &[&str]| {
-        let json = place.succeeds(&[&["run", "config.toml", "--json"], more].concat());
+    let run = |more: &str| {
+        let json = place.succeeds(&format!("run config.toml --json {more}"));
         let report: Value = serde_json::from_str(&json).expect("JSON");
         place.path("results/tiny").join(report["run"].as_str().expect("an id"))
     };
     // The second run takes the students of the row without noise from the first, and perhaps others.
-    let simulated = run(&[]);
-    let real = run(&["--set", "noise.source=operating-system"]);
+    let simulated = run("");
+    let real = run("--set noise.source=operating-system");
     assert_ne!(simulated, real);
     let file = |run: &Path, row: &str| run.join(format!("models/{row}/student-0.safetensors"));
     for (folder, simulation) in [(&simulated, true), (&real, false)] {
@@ -135,7 +134,7 @@ fn a_model_names_its_own_run_and_row_although_runs_and_rows_share_students() {
     // Whoever uses the model of that row is warned.
     write(&place.path("one.npy"), &digits().slice(0..1));
     let warned = |row: &str| {
-        let output = place.speed(&["predict", "--model", text(&file(&real, row)), "one.npy"]);
+        let output = place.speed(&format!("predict --model {} one.npy", text(&file(&real, row))));
         assert!(output.status.success());
         String::from_utf8_lossy(&output.stderr).contains("do not publish it")
     };
@@ -151,7 +150,7 @@ fn one_row() -> String {
 #[test]
 fn teachers_of_a_run_classify_with_its_config() {
     let place = Workplace::new(&one_row());
-    place.succeeds(&["run", "config.toml"]);
+    place.succeeds("run config.toml");
     let run = place.run_folder("results", "tiny");
     // The config knows the images of its teachers.
     write(&place.path("pool.npy"), &digits().slice(0..100));
@@ -160,12 +159,12 @@ fn teachers_of_a_run_classify_with_its_config() {
     fs::create_dir(run.join("stages/teachers.superseded-1")).expect("a folder");
     let aside = run.join("stages/teachers.superseded-1/teacher-0000.bin");
     fs::copy(run.join("stages/teachers/teacher-0000.bin"), &aside).expect("a copy");
-    place.fails(&["predict", "--model", text(&aside), "pool.npy"], 3, &["in its run's directory"]);
+    place.fails(&format!("predict --model {} pool.npy", text(&aside)), 3, &["in its run's directory"]);
     // A changed config does not describe the teachers.
     let config = fs::read_to_string(run.join("config.toml")).expect("a config");
     fs::write(run.join("config.toml"), config.replace("simulation", "operating-system")).expect("a config");
     let teacher = run.join("stages/teachers/teacher-0000.bin");
-    place.fails(&["predict", "--model", text(&teacher), "pool.npy"], 4, &["config.toml"]);
+    place.fails(&format!("predict --model {} pool.npy", text(&teacher)), 4, &["config.toml"]);
 }
 
 /// A finished run of one student on pseudo-labels.
@@ -180,10 +179,10 @@ fn predictions_have_every_format() {
     let (place, model) = one_student();
     let model = text(&model);
     write(&place.path("three.npy"), &digits().slice(100..103));
-    let predict = |more: &[&str]| place.succeeds(&[&["predict", "--model", model, "three.npy"], more].concat());
-    let table = predict(&[]);
+    let predict = |more: &str| place.succeeds(&format!("predict --model {model} three.npy {more}"));
+    let table = predict("");
     assert!(table.starts_with("SIMULATION") && table.contains("three.npy[2]"), "{table}");
-    let csv = predict(&["--format", "csv"]);
+    let csv = predict("--format csv");
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!((lines.len(), lines[0]), (4, "image,class,label,p(0),p(1),p(2),p(3),p(4),p(5),p(6),p(7),p(8),p(9)"));
     for line in &lines[1..] {
@@ -192,11 +191,11 @@ fn predictions_have_every_format() {
         let sum: f64 = cells[3..].iter().map(|cell| cell.parse::<f64>().expect("a probability")).sum();
         assert!((sum - 1.0).abs() < 1e-5, "{line}");
     }
-    let json: Value = serde_json::from_str(&predict(&["--format", "json"])).expect("JSON");
+    let json: Value = serde_json::from_str(&predict("--format json")).expect("JSON");
     assert_eq!((&json["kind"], &json["simulation"]), (&"student".into(), &true.into()));
     assert_eq!(json["predictions"][1]["image"], "three.npy[1]");
-    assert_eq!(predict(&["--format", "npy", "--out", "probabilities.npy"]), "");
-    let array = fs::read(place.path("probabilities.npy")).expect("an array");
+    assert_eq!(predict("--format npy --out probabilities.npy"), "");
+    let array = place.bytes("probabilities.npy");
     let values: Vec<f32> =
         array[array.len() - 4 * 30..].as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
     for (image, values) in values.chunks_exact(10).enumerate() {
@@ -213,9 +212,9 @@ fn wrong_models_and_images_are_refused_by_name() {
     write(&place.path("good.npy"), &digits().slice(0..2));
     let bytes = fs::read(&model).expect("a model");
     let with = |model: &str, images: &str, code, words: &[&str]| {
-        place.fails(&["predict", "--model", model, images], code, words);
+        place.fails(&format!("predict --model {model} {images}"), code, words);
     };
-    fs::write(place.path("cut.safetensors"), &bytes[..bytes.len() - 1]).expect("a file");
+    place.write("cut.safetensors", &bytes[..bytes.len() - 1]);
     with("cut.safetensors", "good.npy", 3, &["cut.safetensors", "truncated"]);
     with("missing.safetensors", "good.npy", 3, &["missing.safetensors", "cannot read the model"]);
     with(".", "good.npy", 3, &["not a regular file"]);
@@ -227,29 +226,28 @@ fn wrong_models_and_images_are_refused_by_name() {
     with(model, "small.npy", 3, &["small.npy", "image 0: expected an image of 1x28x28, found 1x20x28"]);
     RgbImage::from_pixel(28, 28, Rgb([1, 2, 3])).save(place.path("colour.png")).expect("a picture");
     with(model, "colour.png", 3, &["colour.png", "found 3x28x28"]);
-    place.fails(&["predict", "--model", model], 2, &["IMAGES"]);
+    place.fails(&format!("predict --model {model}"), 2, &["IMAGES"]);
     // No output replaces anything.
-    fs::write(place.path("mine"), "my own file").expect("a file");
+    place.write("mine", "my own file");
     std::os::unix::fs::symlink("nowhere", place.path("link")).expect("a link");
     for out in ["mine", "link", "/dev/null", ".", model] {
-        place.fails(&["predict", "--model", model, "good.npy", "--out", out], 4, &["exists"]);
+        place.fails(&format!("predict --model {model} good.npy --out {out}"), 4, &["exists"]);
     }
-    assert_eq!(fs::read(place.path("mine")).expect("a file"), b"my own file");
+    assert_eq!(place.bytes("mine"), b"my own file");
     assert_eq!(fs::read(model).expect("a model"), bytes);
-    let json = ["predict", "--model", "missing.safetensors", "good.npy", "--format", "json"];
+    let json = "predict --model missing.safetensors good.npy --format json";
     place.fails(&json, 3, &["\"kind\":\"input\""]);
 }
 
 #[test]
 fn pictures_of_folders_get_the_names_of_their_classes() {
     let place = own_images::place();
-    let sets = ["row.0.aggregation=trusted", "data.size=20x18", "table.baselines=false"];
-    let sets = sets.iter().flat_map(|set| ["--set", set]);
-    place.succeeds(&["run", "config.toml"].into_iter().chain(sets).collect::<Vec<_>>());
+    let keys = ["row.0.aggregation=trusted", "data.size=20x18", "table.baselines=false"];
+    place.succeeds(&format!("run config.toml{}", sets(&keys)));
     let run = place.run_folder("results", "shapes");
     let students = students(&run);
     let (model, _) = students.iter().find(|(_, (_, stage))| stage.contains("pseudo-labels")).expect("ours");
-    let json = ["predict", "--model", text(model), "shapes/test", "--format", "json"];
+    let json = format!("predict --model {} shapes/test --format json", text(model));
     let json = place.json(&json);
     assert_eq!(json["class_names"], serde_json::json!(["bar", "beam", "frame"]));
     let predictions = json["predictions"].as_array().expect("predictions");
@@ -262,5 +260,5 @@ fn pictures_of_folders_get_the_names_of_their_classes() {
     assert!(right.count() > 30);
     // Any size and colours are changed as in the training.
     RgbImage::from_pixel(70, 50, Rgb([90, 90, 90])).save(place.path("large.png")).expect("a picture");
-    place.succeeds(&["predict", "--model", text(model), "large.png"]);
+    place.succeeds(&format!("predict --model {} large.png", text(model)));
 }

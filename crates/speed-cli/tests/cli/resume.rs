@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use speed_core::fixture::exhaustive;
 
-use crate::cli::common::{TINY, Workplace, check_failure, determined, encrypted, models};
+use crate::cli::common::{TINY, Workplace, check_failure, contains, determined, encrypted, entries, models};
 
 #[test]
 fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads() {
@@ -22,7 +22,7 @@ fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads
     assert_eq!(kept.len(), 4 * 2, "every student of every row is kept");
 
     let started = Instant::now();
-    place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "1"]);
+    place.succeeds("run config.toml --results one --threads 1");
     let duration = started.elapsed();
     assert_eq!(determined(&place.run_folder("one", "tiny")), expected, "threads changed the results");
     assert!(models(&place.run_folder("one", "tiny")) == kept, "threads changed the models");
@@ -30,14 +30,14 @@ fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads
     // Kills the run, each time a little later. Every attempt resumes the one before.
     let kills = if exhaustive() { 20 } else { 1 };
     for k in 1..=kills {
-        let arguments = ["run", "config.toml", "--results", "killed", "--threads", "2"];
+        let arguments = "run config.toml --results killed --threads 2";
         let mut child =
             place.command(&arguments).stderr(std::process::Stdio::null()).spawn().expect("the binary starts");
         std::thread::sleep(Duration::from_millis(30) + duration * k / (2 * kills));
         child.kill().expect("kill -9");
         child.wait().expect("ended");
     }
-    place.succeeds(&["run", "config.toml", "--results", "killed"]);
+    place.succeeds("run config.toml --results killed");
     assert_eq!(determined(&place.run_folder("killed", "tiny")), expected, "kills changed the results");
     assert!(models(&place.run_folder("killed", "tiny")) == kept, "kills changed the models");
 }
@@ -49,7 +49,7 @@ fn signals_end_a_run_with_their_exit_codes_and_it_resumes() {
     let place = Workplace::finished(TINY);
     let expected = determined(&place.run_folder("results", "tiny"));
     for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
-        let arguments = ["run", "config.toml", "--results", "ended"];
+        let arguments = "run config.toml --results ended";
         let mut child =
             place.command(&arguments).stderr(std::process::Stdio::piped()).spawn().expect("the binary starts");
         // The first line shows that the handlers exist; the trainings then take seconds.
@@ -60,31 +60,29 @@ fn signals_end_a_run_with_their_exit_codes_and_it_resumes() {
         assert!(std::process::Command::new("kill").args([signal, &id]).status().expect("kill").success());
         assert_eq!(child.wait().expect("ended").code(), Some(code));
     }
-    place.succeeds(&["run", "config.toml", "--results", "ended"]);
+    place.succeeds("run config.toml --results ended");
     assert_eq!(determined(&place.run_folder("ended", "tiny")), expected);
 }
 
 #[test]
 fn a_finished_run_is_shown_listed_and_not_done_again() {
     let place = Workplace::finished(&encrypted());
-    let again = place.speed(&["run", "config.toml"]);
+    let again = place.speed("run config.toml");
     assert!(String::from_utf8_lossy(&again.stderr).contains("teachers: done already"));
     let table = String::from_utf8_lossy(&again.stdout);
     assert!(table.contains("SIMULATION"), "{table}");
-    for name in ["Non-private", "Trusted", "tau = 0.8", "4/4", "GAN", "ours"] {
-        assert!(table.contains(name), "{name} is not in {table}");
-    }
+    contains(&table, &["Non-private", "Trusted", "tau = 0.8", "4/4", "GAN", "ours"]);
     let run = place.run_folder("results", "tiny");
     let run = run.to_str().expect("text");
 
     // The config in the run's folder is that of the same run.
     let resolved = format!("{run}/config.toml");
-    let plan = place.json(&["run", &resolved, "--dry-run", "--json"]);
+    let plan = place.json(&format!("run {resolved} --dry-run --json"));
     assert!(plan["rows"].as_array().is_some_and(|rows| rows.iter().all(|row| row["done"] == true)), "{plan}");
     let relative = Path::new("results/tiny").join(Path::new(run).file_name().expect("an id"));
-    assert_eq!(table, place.succeeds(&["show", relative.to_str().expect("text")]));
+    assert_eq!(table, place.succeeds(&format!("show {}", relative.display())));
 
-    let json = place.json(&["show", run, "--json"]);
+    let json = place.json(&format!("show {run} --json"));
     assert_eq!(json["simulation"], true);
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(4));
     assert!(json["rows"][2]["data_dependent"]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0));
@@ -96,15 +94,15 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
         let svg = std::fs::read_to_string(Path::new(run).join("tables").join(plot)).expect(plot);
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{svg}");
     }
-    let list = place.json(&["list", "--json"]);
+    let list = place.json("list --json");
     assert_eq!(list["runs"][0]["finished"], true);
 
     // Another config of the same experiment takes the teachers from this run instead of training them again.
-    let other = place.speed(&["run", "config.toml", "--set", "table.repeats=1", "--stage", "votes"]);
+    let other = place.speed("run config.toml --set table.repeats=1 --stage votes");
     assert!(String::from_utf8_lossy(&other.stderr).contains("teachers: done already"));
 
     // A forced stage is repeated; its old results are set aside, not deleted.
-    let forced = place.speed(&["run", "config.toml", "--force", "queries", "--stage", "queries"]);
+    let forced = place.speed("run config.toml --force queries --stage queries");
     assert!(forced.status.success() && !String::from_utf8_lossy(&forced.stderr).contains("queries: done already"));
     assert!(Path::new(run).join("stages/queries.superseded-1").is_dir());
 }
@@ -115,7 +113,7 @@ fn a_damaged_checkpoint_is_reported_and_its_training_restarts() {
     let run = place.run_folder("results", "tiny");
     let (expected, kept) = (determined(&run), models(&run));
     let mut students = 0;
-    for stage in std::fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("an entry").path()) {
+    for stage in entries(&run.join("stages")) {
         if stage.join("student.json").exists() {
             // The state after a kill, except for the bytes.
             std::fs::remove_file(stage.join("stage.json")).expect("a record");
@@ -124,7 +122,7 @@ fn a_damaged_checkpoint_is_reported_and_its_training_restarts() {
         }
     }
     assert!(students > 2);
-    let again = place.speed(&["run", "config.toml"]);
+    let again = place.speed("run config.toml");
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(again.status.success(), "{said}");
     assert_eq!(said.matches("restarts: checkpoint.bin: ").count(), students, "{said}");
@@ -135,7 +133,7 @@ fn a_damaged_checkpoint_is_reported_and_its_training_restarts() {
 #[test]
 fn a_missing_gpu_is_refused_by_name() {
     let place = Workplace::new(TINY);
-    let arguments = ["run", "config.toml", "--set", "device=wgpu"];
+    let arguments = "run config.toml --set device=wgpu";
     if cfg!(feature = "wgpu") {
         // Some drivers look for a display, and one of them complains about the second variable.
         let mut command = place.command(&arguments);
@@ -145,5 +143,5 @@ fn a_missing_gpu_is_refused_by_name() {
     } else {
         place.fails(&arguments, 2, &["--features wgpu"]);
     }
-    place.fails(&["run", "config.toml", "--set", "device=tpu"], 2, &["device", "cpu", "wgpu"]);
+    place.fails("run config.toml --set device=tpu", 2, &["device", "cpu", "wgpu"]);
 }

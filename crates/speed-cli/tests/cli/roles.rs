@@ -57,6 +57,38 @@ impl Parties {
         serde_json::from_str(&self.succeeds(party, line)).expect("JSON")
     }
 
+    /// Runs a party's command and expects this exit code and these words in one message.
+    #[track_caller]
+    pub(crate) fn fails(&self, party: &str, line: &str, code: i32, words: &[&str]) {
+        check_failure(&self.run(party, line), code, words);
+    }
+
+    pub(crate) fn bytes(&self, party: &str, file: &str) -> Vec<u8> {
+        fs::read(self.path(party, file)).unwrap_or_else(|error| panic!("{party}, {file}: {error}"))
+    }
+
+    pub(crate) fn read(&self, party: &str, file: &str) -> String {
+        String::from_utf8(self.bytes(party, file)).expect("text")
+    }
+
+    pub(crate) fn write(&self, party: &str, file: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(party, file), content).expect(file);
+    }
+
+    /// Lets the server evaluate the messages, sends the result to the student, and returns the server's output.
+    #[track_caller]
+    pub(crate) fn aggregate(&self) -> String {
+        let text = self.succeeds("server", AGGREGATE);
+        self.send(("server", "result"), ("student", "result"));
+        text
+    }
+
+    /// Lets the student open the result, and returns its report and the labels.
+    #[track_caller]
+    pub(crate) fn open(&self) -> (Value, String) {
+        (self.json("student", OPEN), self.read("student", "labels.csv"))
+    }
+
     fn files(&self, party: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(party, "")).expect("a folder");
         let mut names: Vec<String> =
@@ -84,13 +116,13 @@ impl Parties {
         let mut roster = String::new();
         let mut party = |role: &str, party: &str, name: &str| {
             self.succeeds(party, &format!("{role} --name {name} --out signing.key"));
-            roster.push_str(&fs::read_to_string(self.path(party, "signing.toml")).expect("a card"));
+            roster.push_str(&self.read(party, "signing.toml"));
         };
         party("student identity", "student", "student");
         party("server keygen", "server", "server");
         (0..teachers)
             .for_each(|teacher| party("teacher keygen", &format!("teacher {teacher}"), &format!("hospital-{teacher}")));
-        fs::write(self.path("student", "roster.toml"), roster).expect("a roster");
+        self.write("student", "roster.toml", roster);
     }
 
     /// Creates keys and a round of four classes, and gives them to everyone.
@@ -98,11 +130,9 @@ impl Parties {
         self.introduce(teachers);
         self.keygen("student", "", "--simulation 5");
         let classes = if terms.contains("--classes") { "" } else { " --classes 4" };
-        let line = format!(
-            "student round --accept-wrong-labels --public-key public.key --name test --queries {queries}{classes} --roster roster.toml \
-             --proofs off --simulation --out round.toml {terms}"
-        );
-        self.succeeds("student", &line);
+        let line =
+            format!("{ROUND} --name test --queries {queries}{classes} --proofs off --simulation --out round.toml");
+        self.succeeds("student", &format!("{line} {terms}"));
         self.announce(teachers);
     }
 
@@ -123,7 +153,7 @@ impl Parties {
         let votes: String = labels.iter().map(|label| format!("{label}\n")).collect();
         for teacher in 0..teachers {
             let party = format!("teacher {teacher}");
-            fs::write(self.path(&party, "votes.csv"), &votes).expect("votes");
+            self.write(&party, "votes.csv", &votes);
             let mut line = format!("{ANSWER} --max-epsilon 100 --out message");
             if self.path("student", "proof.key").exists() {
                 self.send(("student", "proof.key"), (&party, "proof.key"));
@@ -138,17 +168,21 @@ impl Parties {
     pub(crate) fn answer(&self, teacher: usize, labels: &[u8]) {
         let party = format!("teacher {teacher}");
         let votes: String = labels.iter().map(|label| format!("{label}\n")).collect();
-        fs::write(self.path(&party, "votes.csv"), votes).expect("votes");
+        self.write(&party, "votes.csv", votes);
         let line = format!("{ANSWER} --simulation 8 --out message");
         assert!(self.succeeds(&party, &line).starts_with("SIMULATION"));
         self.send((&party, "message"), ("server/inbox", &format!("teacher-{teacher}.msg")));
     }
 }
 
+pub(crate) const ROUND: &str = "student round --accept-wrong-labels --public-key public.key --roster roster.toml";
 pub(crate) const ANSWER: &str =
     "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes votes.csv";
 pub(crate) const AGGREGATE: &str = "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
                          --simulation 13";
+
+pub(crate) const OPEN: &str =
+    "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
 
 pub(crate) fn labels(teacher: usize, queries: usize) -> Vec<u8> {
     (0..queries).map(|query| ((query * 5 + teacher * (query % 3)) % 4) as u8).collect()
@@ -162,14 +196,10 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     for teacher in 0..teachers {
         parties.answer(teacher, &labels(teacher, queries));
     }
-    let text = parties.succeeds("server", AGGREGATE);
+    let text = parties.aggregate();
     assert!(text.starts_with("SIMULATION") && text.contains("3 of 3 teachers"), "{text}");
-    parties.send(("server", "result"), ("student", "result"));
-    let line =
-        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
-    let report = parties.json("student", line);
+    let (report, written) = parties.open();
     assert_eq!((&report["simulation"], &report["honest_ratio"]), (&true.into(), &1.0.into()));
-    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
 
     // Each party has only the files that it may have.
     let own = "SIMULATION.txt evaluation.key labels.csv public.key result roster.toml round.toml secret.key signing.key signing.toml";
@@ -182,7 +212,7 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
         parties.files("teacher 1").join(" "),
         "message public.key round.toml signing.key signing.registry signing.toml votes.csv"
     );
-    let secret = fs::read(parties.path("student", "secret.key")).expect("a key");
+    let secret = parties.bytes("student", "secret.key");
     let bits = &secret[secret.len() - 16 - 64..secret.len() - 16];
     for (party, file) in [
         ("student", "public.key"),
@@ -191,24 +221,24 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
         ("server/inbox", "teacher-1.msg"),
         ("student", "round.toml"),
     ] {
-        let bytes = fs::read(parties.path(party, file)).expect("a file");
+        let bytes = parties.bytes(party, file);
         assert!(!bytes.windows(bits.len()).any(|window| window == bits), "{file} holds bits of the secret key");
     }
 
-    assert_eq!(written, in_process(&parties, queries, teachers));
+    let votes: Vec<_> = (0..teachers).map(|teacher| labels(teacher, queries)).collect();
+    assert_eq!(written, in_process(&parties, &votes));
 }
 
-/// Returns the label file for the votes and noise of the first `teachers` teachers in one process, with other keys.
-pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> String {
+/// Returns the label file for the votes and noise of the first teachers in one process, with other keys.
+pub(crate) fn in_process<V: Copy + Into<Vote>>(parties: &Parties, votes: &[Vec<V>]) -> String {
     let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
-    let values = (0..teachers).flat_map(|teacher| {
-        let values = teacher::values(&file, &labels(teacher, queries), teacher, RoundRandomness::simulation(8));
+    let values = votes.iter().enumerate().flat_map(|(teacher, votes)| {
+        let values = teacher::values(&file, votes, teacher, RoundRandomness::simulation(8));
         values.expect("a simulation").to_vec()
     });
-    let bound = file.round().range().noise_bound();
     let shape = file.round().shape();
-    let shape = VoteShape::new(teachers, queries, shape.classes()).expect("a shape");
-    let votes = NoisyVotes::new(shape, bound, values.collect()).expect("valid");
+    let shape = VoteShape::new(votes.len(), shape.queries(), shape.classes()).expect("a shape");
+    let votes = NoisyVotes::new(shape, file.round().range().noise_bound(), values.collect()).expect("valid");
     let votes = file.round().threshold().into_iter().fold(votes, NoisyVotes::with_threshold);
     let winners = ClearText.aggregate(&votes, &|_, _| {}).expect("in range").labels();
     let label = |(query, label): (usize, &Option<u8>)| {
@@ -286,10 +316,9 @@ fn a_killed_server_resumes_to_the_same_bytes() {
     for teacher in 0..2 {
         parties.answer(teacher, &labels(teacher, queries));
     }
-    let undisturbed = parties.succeeds("server", &format!("{AGGREGATE} --json"));
-    let undisturbed: serde_json::Value = serde_json::from_str(&undisturbed).expect("json");
+    let undisturbed = parties.json("server", &format!("{AGGREGATE} --json"));
     assert_eq!(undisturbed["missing"], serde_json::json!([2]));
-    let expected = fs::read(parties.path("server", "result")).expect("a result");
+    let expected = parties.bytes("server", "result");
 
     let killed = |attempt: usize| {
         let party = format!("killed {attempt}");
@@ -300,18 +329,17 @@ fn a_killed_server_resumes_to_the_same_bytes() {
     // Messages that arrive now are late; all other results stay the same.
     parties.answer(2, &labels(2, queries));
     parties.send(("server/inbox", "teacher-2.msg"), (&format!("{killed}/inbox"), "teacher-2.msg"));
-    let report = parties.succeeds(&killed, &format!("{AGGREGATE} --json"));
-    let report: serde_json::Value = serde_json::from_str(&report).expect("json");
+    let report = parties.json(&killed, &format!("{AGGREGATE} --json"));
     assert!(report["resumed"] == kept, "{report}");
     assert_eq!((&report["refused"][0]["teacher"], &report["refused"][0]["reason"]), (&2.into(), &"late".into()));
-    assert!(fs::read(parties.path(&killed, "result")).expect("a result") == expected, "bytes differ");
+    assert!(parties.bytes(&killed, "result") == expected, "bytes differ");
 }
 
 #[test]
 fn a_round_has_a_price_for_all_who_take_part() {
     let parties = Parties::new();
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 3 --classes 4 --roster roster.toml --parties 4 \
-                 --min-teachers 3 --proofs off --gamma 0.4";
+    let terms = "--queries 3 --classes 4 --parties 4 --min-teachers 3 --proofs off --gamma 0.4";
+    let round = format!("{ROUND} --name n {terms}");
     parties.introduce(4);
     parties.keygen("student", "", "");
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
@@ -339,19 +367,15 @@ fn a_round_has_a_price_for_all_who_take_part() {
     assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
     let shown = parties.json("student", "round other.toml --json");
     assert_eq!((&shown["price"], &shown["round"], &shown["minimum"]), (&json["price"], &json["round"], &3.into()));
-    let card = fs::read_to_string(parties.path("teacher 2", "signing.toml")).expect("a card");
+    let card = parties.read("teacher 2", "signing.toml");
     let key = shown["teachers"][2]["key"].as_str().expect("a key");
     assert!(key.len() == 64 && card.contains(key), "{card}");
     // A teacher checks the round against its own limits before it reads any vote.
     parties.send(("student", "public.key"), ("teacher 0", "public.key"));
     parties.send(("student", "round.toml"), ("teacher 0", "round.toml"));
     let answer = format!("{ANSWER} --out m");
-    check_failure(
-        &parties.run("teacher 0", &format!("{answer} --max-epsilon 1")),
-        2,
-        &["may cost epsilon", "allowed is 1"],
-    );
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n3\n").expect("votes");
+    parties.fails("teacher 0", &format!("{answer} --max-epsilon 1"), 2, &["may cost epsilon", "allowed is 1"]);
+    parties.write("teacher 0", "votes.csv", "1\n2\n3\n");
     let text = parties.succeeds("teacher 0", &answer);
     assert!(text.contains("data-independent cost"), "{text}");
 }
@@ -360,10 +384,9 @@ fn a_round_has_a_price_for_all_who_take_part() {
 fn mistakes_end_in_one_message_and_the_documented_code() {
     let parties = Parties::new();
     parties.agree(2, 2, "--gamma 1.0");
-    let student = |line: &str, code, words: &[&str]| check_failure(&parties.run("student", line), code, words);
+    let student = |line: &str, code, words: &[&str]| parties.fails("student", line, code, words);
     student("student keygen --out .", 4, &["secret.key", "already exists"]);
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 2 --proofs off \
-                 --out other.toml";
+    let round = format!("{ROUND} --name n --queries 2 --classes 4 --parties 2 --proofs off --out other.toml");
     student(&format!("{round} --gamma 0"), 2, &["gamma is 0"]);
     student(&format!("{round} --gamma 1 --mechanism gaussian"), 2, &["gaussian", "discrete-laplace"]);
     student(&format!("{} --gamma 1", round.replace("roster.toml", "absent")), 3, &["absent", "cannot read"]);
@@ -371,9 +394,9 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 1 --threshold -999"), 2, &["threshold -999"]);
     student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
     student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
-    fs::write(parties.path("student", "list.csv"), "name\na.png\nb.png\nc.png\n").expect("a list");
+    parties.write("student", "list.csv", "name\na.png\nb.png\nc.png\n");
     student(&format!("{round} --gamma 1 --query-list list.csv"), 3, &["list.csv", "found 3 names"]);
-    student(round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
+    student(&round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
     student(&format!("{round} --mechanism binomial --gamma 1"), 2, &["needs --coins or --sigma, found --gamma"]);
     student(&format!("{round} --mechanism discrete-laplace --coins 4"), 2, &["needs --gamma, found --coins"]);
     student(&format!("{round} --coins 4 --gamma 1"), 2, &["--coins", "cannot be used with"]);
@@ -391,9 +414,9 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
         3,
         &["round.toml", "a round's file", "a round's result"],
     );
-    let votes = |text: &str| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
+    let votes = |text: &str| parties.write("teacher 0", "votes.csv", text);
     let answer = format!("{ANSWER} --out m");
-    let teacher = |line: &str, code, words: &[&str]| check_failure(&parties.run("teacher 0", line), code, words);
+    let teacher = |line: &str, code, words: &[&str]| parties.fails("teacher 0", line, code, words);
     votes("1\n9\n");
     teacher(&answer, 2, &["--simulation SEED"]);
     teacher(&format!("{answer} --simulation 1"), 3, &["votes.csv", "query 1: label 9, expected 0 to 3"]);
@@ -401,7 +424,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     let other = format!("{answer} --simulation 1 --mechanism discrete-laplace --gamma 0.5");
     teacher(&other, 2, &["gamma=0.5", "gamma=1"]);
     fs::create_dir(parties.path("server", "inbox")).expect("an inbox");
-    fs::write(parties.path("server/inbox", "teacher-1.msg"), "nonsense").expect("inbox");
+    parties.write("server/inbox", "teacher-1.msg", "nonsense");
     let too_few = parties.run("server", AGGREGATE);
     check_failure(&too_few, 3, &["0 of 2 teachers", "unknown sender refused as not-a-message"]);
     assert_eq!(String::from_utf8_lossy(&too_few.stderr).matches("refused as").count(), 1);
@@ -413,9 +436,8 @@ fn real_round_of_one() -> Parties {
     let parties = Parties::new();
     parties.introduce(1);
     parties.keygen("student", "", "");
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 1 \
-                 --proofs off --gamma 0.4 --out round.toml";
-    parties.succeeds("student", round);
+    let terms = "--queries 2 --classes 4 --parties 1 --proofs off --gamma 0.4";
+    parties.succeeds("student", &format!("{ROUND} --name n {terms} --out round.toml"));
     parties
 }
 
@@ -427,9 +449,10 @@ fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
         parties.send(("student", file), (party, file));
         parties.send(("student", "round.toml"), (party, "round.toml"));
     }
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
-    check_failure(
-        &parties.run("teacher 0", &format!("{ANSWER} --simulation 8 --out message")),
+    parties.write("teacher 0", "votes.csv", "1\n2\n");
+    parties.fails(
+        "teacher 0",
+        &format!("{ANSWER} --simulation 8 --out message"),
         2,
         &["not a simulation", "remove --simulation"],
     );
@@ -440,9 +463,9 @@ fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
         parties.succeeds(party, &format!("{ledger} 0.5"));
         if party == "server" {
             parties.send(("teacher 0", "message"), ("server/inbox", "0.msg"));
-            check_failure(&parties.run(party, AGGREGATE), 2, &["not a simulation", "remove --simulation"]);
+            parties.fails(party, AGGREGATE, 2, &["not a simulation", "remove --simulation"]);
         }
-        check_failure(&parties.run(party, &answer), 6, &["signing.ledger", "0.5"]);
+        parties.fails(party, &answer, 6, &["signing.ledger", "0.5"]);
         let out = if party == "server" { "result" } else { "message" };
         assert!(!parties.path(party, out).exists());
         assert!(!parties.succeeds(party, "ledger show signing.ledger --json").contains("\"noise\""));
@@ -461,7 +484,7 @@ fn limits_on_the_price_of_a_round_exempt_simulations_and_no_real_round() {
     parties.introduce(2);
     parties.keygen("student", "", "--simulation 5");
     parties.keygen("student", "real", "");
-    fs::write(parties.path("teacher 0", "votes.csv"), "1\n3\n").expect("votes");
+    parties.write("teacher 0", "votes.csv", "1\n3\n");
     let answer = format!("{ANSWER} --out message");
     for (gamma, words) in [("6", "one answer may cost epsilon 12.00"), ("50", "no epsilon is known")] {
         let round = |keys: &str, name: &str, more: &str| {
@@ -488,8 +511,8 @@ fn limits_on_the_price_of_a_round_exempt_simulations_and_no_real_round() {
         // A real round whose student accepts any cost: teachers are asked too.
         parties.succeeds("student", &round("real/", &real, " --max-epsilon inf --reuse-keys"));
         give(&real, "real");
-        check_failure(&parties.run("teacher 0", &answer), 2, &[words]);
-        check_failure(&parties.run("teacher 0", &format!("{answer} --simulation 8")), 2, &["not a simulation"]);
+        parties.fails("teacher 0", &answer, 2, &[words]);
+        parties.fails("teacher 0", &format!("{answer} --simulation 8"), 2, &["not a simulation"]);
         assert!(!parties.path("teacher 0", "message").exists());
         parties.succeeds("teacher 0", &format!("{answer} --max-epsilon inf --reuse-keys"));
     }
@@ -501,8 +524,7 @@ fn a_missing_ledger_is_created_without_a_budget() {
     parties.agree_in_votes(1, &[1, 2]);
     parties.succeeds("server", &AGGREGATE.replace(" --simulation 13", ""));
     for party in ["teacher 0", "server"] {
-        let ledger = parties.succeeds(party, "ledger show signing.ledger --json");
-        let ledger: serde_json::Value = serde_json::from_str(&ledger).expect("json");
+        let ledger = parties.json(party, "ledger show signing.ledger --json");
         assert_eq!(
             (&ledger["budget"]["epsilon"], &ledger["queries"]),
             (&serde_json::Value::Null, &2.into()),
@@ -529,35 +551,27 @@ fn proofs_are_the_default() {
         }
     }
     for party in ["teacher 0", "teacher 1"] {
-        fs::write(parties.path(party, "votes.csv"), "1\n").expect("votes");
+        parties.write(party, "votes.csv", "1\n");
         let answer = format!("{ANSWER} --simulation 8 --out message");
-        check_failure(&parties.run(party, &answer), 2, &["asks for proofs", "--proof-key"]);
+        parties.fails(party, &answer, 2, &["asks for proofs", "--proof-key"]);
         // Another file is refused before it is decoded.
-        let mut other = fs::read(parties.path(party, "proof.key")).expect("a proof key");
+        let mut other = parties.bytes(party, "proof.key");
         let middle = other.len() / 2;
         other[middle] ^= 1;
-        fs::write(parties.path(party, "other.key"), other).expect("another key");
-        check_failure(
-            &parties.run(party, &format!("{answer} --proof-key other.key")),
-            3,
-            &["other.key", "the round's key"],
-        );
+        parties.write(party, "other.key", other);
+        parties.fails(party, &format!("{answer} --proof-key other.key"), 3, &["other.key", "the round's key"]);
         let text = parties.succeeds(party, &format!("{answer} --proof-key proof.key"));
         assert!(!text.contains("without proofs"), "{text}");
         parties.send((party, "message"), ("server/inbox", party));
     }
     parties.send(("teacher 0", "other.key"), ("server", "other.key"));
-    check_failure(
-        &parties.run("server", &format!("{AGGREGATE} --proof-key other.key")),
-        3,
-        &["other.key", "the round's key"],
-    );
+    parties.fails("server", &format!("{AGGREGATE} --proof-key other.key"), 3, &["other.key", "the round's key"]);
     let text = parties.succeeds("server", &format!("{AGGREGATE} --proof-key proof.key"));
     assert!(text.contains("2 of 2 teachers") && !text.contains("without proofs"), "{text}");
     parties.send(("server", "result"), ("student", "result"));
     let open = "student open --secret-key keys/secret.key --result result --round proven/round.toml --out labels.csv";
     parties.succeeds("student", open);
-    assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,1\n");
+    assert_eq!(parties.read("student", "labels.csv"), "query,label\n0,1\n");
 }
 
 /// A query on which all votes are empty, a teacher whose votes are, and other empty votes. Labels are those of clear text, and messages have
@@ -574,36 +588,19 @@ fn teachers_may_leave_votes_empty() {
         (",,,\n", "line 1: a line of empty cells only: write NA for an empty vote, or remove the line"),
         ("0\n1\n2\nn/a\n", "line 4: expected the label of query 3"),
     ] {
-        fs::write(parties.path("teacher 0", "votes.csv"), file).expect("votes");
-        check_failure(&parties.run("teacher 0", &answer), 3, &["votes.csv", words]);
+        parties.write("teacher 0", "votes.csv", file);
+        parties.fails("teacher 0", &answer, 3, &["votes.csv", words]);
     }
     let files = ["1\n2\nNA\n-1\n", "query,label\n3,3\n2,\n1,NA\n0,1\n", "1,2,,3\n", "NA\n-1\nNA\n-1\n"];
     let lengths = [0, 1, 2, 3].map(|teacher| {
         let party = format!("teacher {teacher}");
-        fs::write(parties.path(&party, "votes.csv"), files[teacher]).expect("votes");
+        parties.write(&party, "votes.csv", files[teacher]);
         parties.succeeds(&party, &answer);
         parties.send((&party, "message"), ("server/inbox", &format!("{teacher}.msg")));
         fs::metadata(parties.path(&party, "message")).expect("a message").len()
     });
     assert!(lengths.iter().all(|length| *length == lengths[0]), "{lengths:?}");
-    parties.succeeds("server", AGGREGATE);
-    parties.send(("server", "result"), ("student", "result"));
-    parties.succeeds(
-        "student",
-        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys",
-    );
-    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
-
-    let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
-    let values = (0..teachers).flat_map(|teacher| {
-        let values = teacher::values(&file, &votes[teacher], teacher, RoundRandomness::simulation(8));
-        values.expect("a simulation").to_vec()
-    });
-    let shape = VoteShape::new(teachers, queries, file.round().shape().classes()).expect("a shape");
-    let noisy = NoisyVotes::new(shape, file.round().range().noise_bound(), values.collect()).expect("valid");
-    let labels = ClearText.aggregate(&noisy.with_threshold(2), &|_, _| {}).expect("in range").labels();
-    let line = |(query, label): (usize, &Option<u8>)| {
-        format!("{query},{}\n", label.map_or_else(String::new, |label| label.to_string()))
-    };
-    assert_eq!(written, "query,label\n".to_owned() + &labels.iter().enumerate().map(line).collect::<String>());
+    parties.aggregate();
+    let (_, written) = parties.open();
+    assert_eq!(written, in_process(&parties, &votes.map(|votes| votes.to_vec())));
 }

@@ -10,15 +10,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::budget;
-use crate::cli::common::{TINY, Workplace, determined, encrypted};
+use crate::cli::common::{TINY, Workplace, determined, encrypted, entries, swept};
 
 /// The stages with shards, each with the stage that must be done before its shards can begin.
 const STAGES: [(&str, &str); 3] = [("data", "teachers"), ("queries", "aggregate"), ("aggregate", "student")];
 
 /// Starts a shard, with its output captured.
 pub(crate) fn start(place: &Workplace, results: &str, stage: &str, share: &str) -> Child {
-    let arguments =
-        ["run", "config.toml", "--results", results, "--stage", stage, "--shard", share, "--threads", "1", "--json"];
+    let arguments = format!("run config.toml --results {results} --stage {stage} --shard {share} --threads 1 --json");
     place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
 }
 
@@ -32,7 +31,7 @@ pub(crate) fn ended(shard: Child) -> Value {
 
 #[track_caller]
 fn until(place: &Workplace, results: &str, stage: &str) {
-    let said = place.succeeds(&["run", "config.toml", "--results", results, "--stage", stage]);
+    let said = place.succeeds(&format!("run config.toml --results {results} --stage {stage}"));
     assert!(said.starts_with(&format!("done up to stage {stage}: ")), "{said}");
 }
 
@@ -45,7 +44,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
         until(&place, "two", before);
         // Two shards run concurrently, then the third one.
         let mut shards = ["3/3", "1/3"].map(|share| start(&place, "two", stage, share)).map(ended).to_vec();
-        let submit = ["submit", "config.toml", "--slurm", "--results", "two", "--shards", "3", "--dry-run", "--json"];
+        let submit = "submit config.toml --slurm --results two --shards 3 --dry-run --json";
         let said: Value = serde_json::from_str(&place.succeeds(&submit)).expect("JSON");
         let step = said["steps"].as_array().expect("steps").iter().find(|step| step["step"] == stage).expect(stage);
         assert_eq!(step["submitted"], json!([2]), "only the third one is missing: {said}");
@@ -65,7 +64,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
         let again = ended(start(&place, "two", stage, "1/3"));
         assert_eq!((&again["units"], &again["done_here"]), (&shards[1]["units"], &json!(0)), "nothing is done twice");
     }
-    place.succeeds(&["run", "config.toml", "--results", "two"]);
+    place.succeeds("run config.toml --results two");
     let run = place.run_folder("two", "tiny");
     assert_eq!(determined(&run), expected);
     // The kind of machine is recorded for each teacher; the run's own progress file is removed.
@@ -77,7 +76,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
 
 /// Lists the remains of killed writes in a run.
 fn unfinished(run: &Path) -> Vec<PathBuf> {
-    let stages = fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path());
+    let stages = entries(&run.join("stages")).into_iter();
     let files =
         stages.flat_map(|stage| fs::read_dir(stage).expect("a stage")).map(|entry| entry.expect("entry").path());
     files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".writing-"))).collect()
@@ -134,7 +133,7 @@ fn shards_killed_at_random_give_the_bytes_of_one_process() {
             let share = (kills - killed).min(kills.div_ceil(3));
             killed += kill_some(&place, &results, stage, of, share, &mut moments);
         }
-        place.succeeds(&["run", "config.toml", "--results", &results]);
+        place.succeeds(&format!("run config.toml --results {results}"));
         let run = place.run_folder(&results, "tiny");
         assert_eq!(determined(&run), expected, "kills changed the results");
         assert!(unfinished(&run).is_empty(), "{:?}", unfinished(&run));
@@ -166,12 +165,10 @@ fn kill_some(place: &Workplace, results: &str, stage: &str, of: usize, kills: u3
 
 #[test]
 fn a_sweep_s_units_are_done_once_by_its_shards() {
-    let tiny = TINY.replace("repeats = 2", "repeats = 1");
-    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
-    let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
-    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    let place = Workplace::new(&swept("gamma = [0.5, 1.0]"));
+    place.succeeds("run config.toml --results one");
     for (before, stage) in STAGES {
-        place.succeeds(&["run", "config.toml", "--results", "two", "--stage", before]);
+        place.succeeds(&format!("run config.toml --results two --stage {before}"));
         let shards = ["2/2", "1/2"].map(|share| start(&place, "two", stage, share)).map(ended);
         let done: u64 = shards.iter().filter_map(|report| report["done_here"].as_u64()).sum();
         // The ensemble is the same for any gamma; labels in clear text are not units.
@@ -182,7 +179,7 @@ fn a_sweep_s_units_are_done_once_by_its_shards() {
         }
         assert_eq!(ended(start(&place, "two", stage, "1/2"))["done_here"], 0);
     }
-    let said = place.speed(&["run", "config.toml", "--results", "two"]);
+    let said = place.speed("run config.toml --results two");
     assert!(said.status.success() && !String::from_utf8_lossy(&said.stderr).contains(" teachers trained ("));
     let sweep = |results: &str| {
         let entries = fs::read_dir(place.path(results).join("tiny")).expect("results");
@@ -198,7 +195,7 @@ fn a_sweep_s_units_are_done_once_by_its_shards() {
 #[test]
 fn real_answers_are_charged_once_by_their_shards() {
     let place = Workplace::new(&budget::encrypted());
-    place.succeeds(&["run", "config.toml", "--stage", "queries"]);
+    place.succeeds("run config.toml --stage queries");
     assert!(!place.path("results/real/ledger").exists(), "nothing was answered, and something charged");
     let shards = ["1/2", "2/2"].map(|share| start(&place, "results", "aggregate", share)).map(ended);
     assert!(shards.iter().filter_map(|report| report["done_here"].as_u64()).sum::<u64>() == 8);

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use self::fake::Cluster;
-use crate::cli::common::{TINY, Workplace, check_failure, determined, encrypted, read_json};
+use crate::cli::common::{Workplace, check_failure, contains, determined, encrypted, read_json, swept};
 
 #[test]
 fn steps_are_submitted_in_order_each_depending_on_the_previous() {
@@ -35,19 +35,20 @@ fn steps_are_submitted_in_order_each_depending_on_the_previous() {
 
     let run = cluster.run_folder();
     let teachers = fs::read_to_string(run.join("slurm/teachers.sh")).expect("a script");
-    for line in [
-        "#SBATCH --requeue\n",
-        "#SBATCH --open-mode=append\n",
-        "#SBATCH --kill-on-invalid-dep=yes\n",
-        "#SBATCH --cpus-per-task=1\n",
-        "#SBATCH --partition=long\n",
-        "#SBATCH --account=abc-1\n",
-        "#SBATCH --time=0:10:00\n",
-        "#SBATCH --mem=1300M\n",
-        "--stage teachers --shard \"$shard/3\" --latency-wait 90\n",
-    ] {
-        assert!(teachers.contains(line), "{line:?} is not in {teachers}");
-    }
+    contains(
+        &teachers,
+        &[
+            "#SBATCH --requeue\n",
+            "#SBATCH --open-mode=append\n",
+            "#SBATCH --kill-on-invalid-dep=yes\n",
+            "#SBATCH --cpus-per-task=1\n",
+            "#SBATCH --partition=long\n",
+            "#SBATCH --account=abc-1\n",
+            "#SBATCH --time=0:10:00\n",
+            "#SBATCH --mem=1300M\n",
+            "--stage teachers --shard \"$shard/3\" --latency-wait 90\n",
+        ],
+    );
     let report = fs::read_to_string(run.join("slurm/report.sh")).expect("a script");
     assert!(!report.contains("--stage") && !report.contains("shard"), "{report}");
     let jobs = read_json(&run.join("slurm/jobs.json"));
@@ -152,11 +153,9 @@ fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
     cluster.queue("8|1|RUNNING\n2|2|RUNNING\n2|3|PENDING\n9|N/A|PENDING\n10|1|PENDING\n11|N/A|PENDING\n12|1|PENDING\n13|N/A|PENDING\n");
     let said = cluster.submits(&[]);
     // The other shards of the later arrays are not in the queue.
-    assert!(
-        said.contains(
-            "teachers: already queued or running\nqueries: already queued or running\naggregate: job 14, 2-3"
-        ),
-        "{said}"
+    contains(
+        &said,
+        &["teachers: already queued or running\nqueries: already queued or running\naggregate: job 14, 2-3"],
     );
     let other = cluster.submit(&["--shards", "2"]);
     check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
@@ -209,9 +208,7 @@ fn options_are_passed_through_or_refused_by_name() {
         "{call:?}"
     );
     let script = fs::read_to_string(cluster.run_folder().join("slurm/teachers.sh")).expect("a script");
-    for part in ["--time=1-00:00:00\n", "--mem=3G\n", "--cpus-per-task=4\n", "${SLURM_CPUS_PER_TASK:-4}"] {
-        assert!(script.contains(part), "{part:?} is not in {script}");
-    }
+    contains(&script, &["--time=1-00:00:00\n", "--mem=3G\n", "--cpus-per-task=4\n", "${SLURM_CPUS_PER_TASK:-4}"]);
     for (option, words) in [
         ("--sbatch=--array=1-9", ["--sbatch", "--array", "--shards"]),
         ("--sbatch=-d1", ["--sbatch", "--dependency", "not passed on"]),
@@ -247,9 +244,7 @@ fn a_missing_or_refusing_cluster_is_reported() {
 
 #[test]
 fn a_sweep_is_submitted_as_one() {
-    let tiny = TINY.replace("repeats = 2", "repeats = 1");
-    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
-    let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
+    let cluster = Cluster::new("a sweep", &swept("gamma = [0.5, 1.0]"));
     let submit = || -> Value {
         let said = cluster.submits(&["--shards", "2", "--set", "seed=9", "--json"]);
         serde_json::from_str(&said).expect("JSON")

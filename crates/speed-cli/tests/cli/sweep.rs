@@ -3,13 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::cli::common::{TINY, Workplace};
+use crate::cli::common::{TINY, Workplace, contains, swept};
 
-/// [`TINY`] with one student of each kind, for two gammas and two seeds.
+/// Two gammas and two seeds.
 fn sweep() -> String {
-    let tiny = TINY.replace("repeats = 2", "repeats = 1");
-    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
-    format!("{head}[sweep]\ngamma = [0.5, 1.0]\nseed = [3, 4]\n\n{rows}")
+    swept("gamma = [0.5, 1.0]\nseed = [3, 4]")
 }
 
 /// Returns the directories of the runs, and the directory of the sweep's tables.
@@ -27,12 +25,10 @@ fn folders(place: &Workplace, results: &str) -> (Vec<PathBuf>, PathBuf) {
 #[test]
 fn a_sweep_shares_what_does_not_change_and_ends_in_one_table() {
     let place = Workplace::new(&sweep());
-    let text = place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "2"]);
+    let text = place.succeeds("run config.toml --results one --threads 2");
     let (runs, folder) = folders(&place, "one");
     assert_eq!(runs.len(), 4, "{runs:?}");
-    for part in ["SIMULATION", "4 runs", "gamma", "tau = 0.8, ours", "sweep-"] {
-        assert!(text.contains(part), "{part} is not in {text}");
-    }
+    contains(&text, &["SIMULATION", "4 runs", "gamma", "tau = 0.8, ours", "sweep-"]);
 
     // Two seeds give two ensembles. Each was trained once, and its record is in the two runs that use it.
     let records = runs.iter().map(|run| fs::read(run.join("stages/teachers/stage.json")).expect("a record"));
@@ -54,12 +50,12 @@ fn a_sweep_shares_what_does_not_change_and_ends_in_one_table() {
     assert_eq!(settings, ["[\"0.5\",\"3\"]", "[\"0.5\",\"4\"]", "[\"1.0\",\"3\"]", "[\"1.0\",\"4\"]"]);
 
     // A sweep that reuses results gives the same bytes, and a setting is the run of its own config.
-    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    place.succeeds("run config.toml --results one");
     for (name, before) in [("sweep.csv", csv), ("sweep.json", report_text), ("sweep.md", markdown)] {
         assert_eq!(read(name), before, "{name}");
     }
-    fs::write(place.path("alone.toml"), TINY.replace("repeats = 2", "repeats = 1")).expect("a config");
-    let alone = ["run", "alone.toml", "--results", "alone", "--set", "noise.gamma=0.5", "--set", "seed=4"];
+    place.write("alone.toml", TINY.replace("repeats = 2", "repeats = 1"));
+    let alone = "run alone.toml --results alone --set noise.gamma=0.5 --set seed=4";
     place.succeeds(&alone);
     let alone = place.run_folder("alone", "tiny");
     let swept = place.path("one/tiny").join(alone.file_name().expect("an id"));
@@ -72,17 +68,17 @@ fn a_sweep_shares_what_does_not_change_and_ends_in_one_table() {
 #[test]
 fn bad_sweeps_and_dry_runs() {
     let place = Workplace::new(&sweep());
-    let plan = place.succeeds(&["run", "config.toml", "--dry-run"]);
+    let plan = place.succeeds("run config.toml --dry-run");
     assert!(plan.contains("4 runs") && plan.contains("gamma = 0.5, seed = 4"), "{plan}");
-    let plans = place.json(&["run", "config.toml", "--dry-run", "--json"]);
+    let plans = place.json("run config.toml --dry-run --json");
     let plans = plans.get("settings").unwrap_or(&plans);
     assert_eq!(plans.as_array().map(Vec::len), Some(4));
     assert!(!place.path("results").exists(), "a dry run wrote something");
-    place.fails(&["run", "config.toml", "--force", "votes"], 2, &["--force votes", "4 runs"]);
+    place.fails("run config.toml --force votes", 2, &["--force votes", "4 runs"]);
 
     let bad = |from: &str, to: &str, words: &[&str]| {
-        fs::write(place.path("bad.toml"), sweep().replace(from, to)).expect("a config");
-        place.fails(&["run", "bad.toml"], 2, words);
+        place.write("bad.toml", sweep().replace(from, to));
+        place.fails("run bad.toml", 2, words);
     };
     bad("gamma = [0.5, 1.0]", "gamma = 0.5", &["bad.toml:", "`sweep.gamma`", "a list of values"]);
     bad("gamma = [0.5, 1.0]", "gamma = [0.5, -1.0]", &["[sweep], gamma = -1.0", "`noise.gamma`"]);

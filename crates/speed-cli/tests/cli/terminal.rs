@@ -5,10 +5,10 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::cli::common::{TINY, Workplace, determined, encrypted};
+use crate::cli::common::{TINY, Workplace, contains, determined, encrypted};
 
 /// Runs the binary as in a terminal with this number of columns.
-fn in_columns(place: &Workplace, columns: &str, arguments: &[&str]) -> String {
+fn in_columns(place: &Workplace, columns: &str, arguments: &str) -> String {
     let output = place.command(arguments).env("COLUMNS", columns).output().expect("the binary starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
@@ -19,16 +19,14 @@ fn tables_fit_the_terminal_and_files_do_not_depend_on_it() {
     let place = Workplace::finished(&encrypted());
     let run = place.run_folder("results", "tiny");
     for columns in [40_usize, 80, 100] {
-        let shown = in_columns(&place, &columns.to_string(), &["show", "tiny"]);
+        let shown = in_columns(&place, &columns.to_string(), "show tiny");
         let fits = |line: &str| line.chars().count() <= columns || !line.trim().contains(' ');
         assert!(shown.lines().all(fits), "{columns}: {shown}");
-        for word in ["data-independent", "labels", "4/4", "tables/table.md", "tables/report.md", "students.svg"] {
-            assert!(shown.contains(word), "{word} is not in {shown}");
-        }
+        contains(&shown, &["data-independent", "labels", "4/4", "tables/table.md", "tables/report.md", "students.svg"]);
         // Values that must not be published are only in the files, and the legend is shown on request.
         assert!(!shown.contains("data-dependent") && !shown.contains("Algorithm 1"), "{shown}");
     }
-    let legend = in_columns(&place, "80", &["show", "tiny", "--legend"]);
+    let legend = in_columns(&place, "80", "show tiny --legend");
     assert!(legend.contains("Algorithm 1") && legend.contains("ε data-dependent"), "{legend}");
 
     let table = fs::read_to_string(run.join("tables/table.md")).expect("a table");
@@ -41,11 +39,11 @@ fn tables_fit_the_terminal_and_files_do_not_depend_on_it() {
 #[test]
 fn help_fits_eighty_columns() {
     let place = Workplace::new(TINY);
-    for arguments in [&["--help"][..], &["-h"], &["--version"], &["run", "-h"], &["show", "--help"]] {
+    for arguments in ["--help", "-h", "--version", "run -h", "show --help"] {
         let help = in_columns(&place, "80", arguments);
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     }
-    let help = in_columns(&place, "80", &["--help"]);
+    let help = in_columns(&place, "80", "--help");
     assert!(help.contains("  speed list                            all runs\n"), "{help}");
 }
 
@@ -64,7 +62,7 @@ fn runs_are_listed_by_the_noise_that_they_have() {
         fs::create_dir_all(&run).expect("a folder");
         fs::write(run.join("config.toml"), config).expect("a config");
     }
-    let list = place.succeeds(&["list"]);
+    let list = place.succeeds("list");
     for (name, noise) in [("none", "no noise"), ("real", "real noise"), ("seed", "simulation")] {
         let line = list.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name} is not in {list}"));
         assert!(line.ends_with(noise), "{list}");
@@ -75,13 +73,13 @@ fn runs_are_listed_by_the_noise_that_they_have() {
 #[test]
 fn a_quiet_run_prints_no_progress_and_a_narrow_terminal_changes_no_file() {
     let place = Workplace::finished(TINY);
-    let mut command = place.command(&["run", "config.toml", "--quiet", "--results", "narrow"]);
+    let mut command = place.command("run config.toml --quiet --results narrow");
     let output = command.env("COLUMNS", "40").output().expect("the binary starts");
     let [narrow, wide] = ["narrow", "results"].map(|results| determined(&place.run_folder(results, "tiny")));
     assert_eq!(narrow, wide);
     assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("tau = 0.8"));
-    let failed = place.speed(&["run", "nothing.toml", "-q"]);
+    let failed = place.speed("run nothing.toml -q");
     assert!(String::from_utf8_lossy(&failed.stderr).starts_with("error: "));
 }
 
@@ -90,13 +88,13 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
     let place = Workplace::finished(TINY);
     fs::rename(place.path("results"), place.path("other")).expect("a rename");
     let mut child = place
-        .command(&["run", "config.toml", "--set", "student.epochs=1000000"])
+        .command("run config.toml --set student.epochs=1000000")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("the binary starts");
     let now = || -> serde_json::Value {
-        let output = place.speed(&["show", "tiny", "--json"]);
+        let output = place.speed("show tiny --json");
         let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         shown["runs"][0].clone()
     };
@@ -113,11 +111,11 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
     assert_eq!([state("teachers"), state("student")], [Some("done".into()), Some("running".into())]);
     let part = &status["work"]["parts"][0];
     assert!(part["name"] == "student" && part["unit"] == "epoch" && part["done"].as_u64() > Some(0), "{status}");
-    let shown = place.succeeds(&["show", "tiny"]);
+    let shown = place.succeeds("show tiny");
     // Students train concurrently, so any of them may finish an epoch first.
     assert!(shown.contains(" of 6, epoch ") && shown.contains("stages done: "), "{shown}");
 
-    let watching = place.command(&["show", "tiny", "--follow"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let watching = place.command("show tiny --follow").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut watching = watching.expect("the binary starts");
     let mut said = BufReader::new(watching.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.contains(" of 6, epoch ")));
@@ -130,22 +128,22 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
 
     let other = place.run_folder("other", "tiny");
     assert!(!other.join("progress.json").exists());
-    let table = place.succeeds(&["show", "tiny", "--results", "other"]);
-    assert_eq!(place.succeeds(&["show", "tiny", "--follow", "--results", "other"]), table);
-    place.fails(&["show", "tiny", "--html"], 4, &["the run is not finished"]);
-    place.fails(&["show", "nothing", "--follow"], 4, &["no run of this name"]);
+    let table = place.succeeds("show tiny --results other");
+    assert_eq!(place.succeeds("show tiny --follow --results other"), table);
+    place.fails("show tiny --html", 4, &["the run is not finished"]);
+    place.fails("show nothing --follow", 4, &["no run of this name"]);
 }
 
 #[test]
 fn completions_and_manual_pages_cover_the_command_line() {
     let place = Workplace::new(TINY);
-    let script = place.succeeds(&["completions", "bash"]);
+    let script = place.succeeds("completions bash");
     assert!(script.contains("follow") && script.contains("log-format"), "{script}");
-    assert!(place.succeeds(&["manual"]).contains(".SH NAME\nspeed"));
-    place.succeeds(&["manual", "man/man1"]);
+    assert!(place.succeeds("manual").contains(".SH NAME\nspeed"));
+    place.succeeds("manual man/man1");
     fs::remove_file(place.path("man/man1/speed.1")).expect("a page");
-    place.fails(&["manual", "man/man1"], 4, &["man1/speed-run.1", "never overwritten"]);
+    place.fails("manual man/man1", 4, &["man1/speed-run.1", "never overwritten"]);
     assert!(!place.path("man/man1/speed.1").exists());
-    let page = fs::read_to_string(place.path("man/man1/speed-run.1")).expect("a page");
+    let page = place.read("man/man1/speed-run.1");
     assert!(page.contains("configs/default.toml"), "{page}");
 }

@@ -7,34 +7,20 @@ use crate::cli::common::Workplace;
 const TRUTH: &str = r#"
 name = "truth"
 seed = 3
-
-[data]
-train_images = 10
-test_images = 150
-pool_images = 100
-
-[ensemble]
-teachers = 2
-
-[votes]
-source = "truth"
-
-[queries]
-count = 23
-selection = "balanced"
-
-[table]
-repeats = 0
-
-[[row]]
-name = "Non-private"
-aggregation = "non-private"
+data = { train_images = 10, test_images = 150, pool_images = 100 }
+ensemble = { teachers = 2 }
+votes = { source = "truth" }
+queries = { count = 23, selection = "balanced" }
+table = { repeats = 0 }
+row = [
+    { name = "Non-private", aggregation = "non-private" },
+]
 "#;
 
 #[test]
 fn balanced_queries_have_equally_many_true_labels_per_class() {
     let place = Workplace::new(TRUTH);
-    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    place.succeeds("run config.toml --results one");
     let run = place.run_folder("one", "truth");
     let read = |file: &str| fs::read_to_string(run.join(file)).expect(file);
     let mut counts = [0; 10];
@@ -49,8 +35,8 @@ fn balanced_queries_have_equally_many_true_labels_per_class() {
     let report = read("tables/report.md");
     assert!(report.contains("True labels of") && !report.contains("teachers ("), "{report}");
 
-    place.succeeds(&["run", "config.toml", "--results", "two", "--set", "seed=4"]);
+    place.succeeds("run config.toml --results two --set seed=4");
     let other = place.run_folder("two", "truth").join("stages/queries/queries.npy");
     assert_ne!(fs::read(run.join("stages/queries/queries.npy")).expect("queries"), fs::read(other).expect("queries"));
-    place.fails(&["run", "config.toml", "--set", "queries.count=100"], 3, &["balanced", "100 queries of 10 classes"]);
+    place.fails("run config.toml --set queries.count=100", 3, &["balanced", "100 queries of 10 classes"]);
 }

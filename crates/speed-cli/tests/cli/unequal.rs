@@ -10,32 +10,22 @@ use crate::cli::common::{Workplace, determined};
 const UNEQUAL: &str = r#"
 name = "unequal"
 seed = 3
-[data]
-train_images = 2000
-test_images = 500
-pool_images = 400
-[ensemble]
-teachers = 40
-parties = 10
-skew = 0.1
-[votes]
-source = "neighbours"
-[queries]
-count = 100
-[noise]
-source = "simulation"
-[table]
-repeats = 0
-[[row]]
-name = "clear"
-aggregation = "non-private"
+data = { train_images = 2000, test_images = 500, pool_images = 400 }
+ensemble = { teachers = 40, parties = 10, skew = 0.1 }
+votes = { source = "neighbours" }
+queries = { count = 100 }
+noise = { source = "simulation" }
+table = { repeats = 0 }
+row = [
+    { name = "clear", aggregation = "non-private" },
+]
 "#;
 
 #[test]
 fn teachers_of_unequal_parties_vote_better_if_they_may_abstain() {
     let place = Workplace::new(UNEQUAL);
     let ensemble =
-        |set: &str| -> Value { place.json(&["run", "config.toml", "--json", "--set", set])["ensemble"].take() };
+        |set: &str| -> Value { place.json(&format!("run config.toml --json --set {set}"))["ensemble"].take() };
     let right = |ensemble: &Value| ensemble["plurality_accuracy"].as_f64().expect("an accuracy");
     let [vote, random, abstain] =
         ["vote", "random", "abstain"].map(|unknown| ensemble(&format!("teacher.unknown={unknown}")));
@@ -52,15 +42,15 @@ fn teachers_of_unequal_parties_vote_better_if_they_may_abstain() {
 fn the_division_of_trained_teachers_is_deterministic_and_simulated_only() {
     let place = Workplace::new(UNEQUAL);
     let run = |results: &str, threads: &str| {
-        let set = ["--set", "votes.source=teachers", "--set", "teacher.steps=20", "--set", "data.train_images=300"];
-        place.succeeds(&[&["run", "config.toml", "--results", results, "--threads", threads], &set[..]].concat());
+        let set = "--set votes.source=teachers --set teacher.steps=20 --set data.train_images=300";
+        place.succeeds(&format!("run config.toml --results {results} --threads {threads} {set}"));
         place.run_folder(results, "unequal")
     };
     let (one, two) = (run("one", "1"), run("two", "3"));
     assert_eq!(determined(&one), determined(&two));
     assert!(fs::read(one.join("stages/votes/votes.npy")).is_ok_and(|bytes| bytes.len() > 4000));
-    let real = ["run", "config.toml", "--set", "noise.source=operating-system"];
-    let noisy = ["--set", "row.0.aggregation=trusted"];
-    place.fails(&[&real[..], &noisy].concat(), 2, &["ensemble.skew", "no claim", "noise.source = \"simulation\""]);
-    place.fails(&["run", "config.toml", "--set", "ensemble.teachers=1200"], 3, &["ensemble.skew", "without an image"]);
+    let real = "run config.toml --set noise.source=operating-system";
+    let noisy = "--set row.0.aggregation=trusted";
+    place.fails(&format!("{real} {noisy}"), 2, &["ensemble.skew", "no claim", "noise.source = \"simulation\""]);
+    place.fails("run config.toml --set ensemble.teachers=1200", 3, &["ensemble.skew", "without an image"]);
 }

@@ -4,18 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use crate::cli::budget::REAL;
-use crate::cli::common::{TINY, Workplace, read_json};
+use crate::cli::common::{Line as _, TINY, Workplace, contains, read_json};
 use crate::cli::own_images;
 use crate::cli::way::{picture, place, train};
 
-const PARTS: [&str; 8] = ["--parts", "4", "--classes", "down,flat,up", "--patients", "prefix:_", "--validation", "0.1"];
+const PARTS: &str = "--parts 4 --classes down,flat,up --patients prefix:_ --validation 0.1";
 
 /// Trains four teachers on the pictures of north, and returns their model files.
 fn teachers(place: &Workplace, out: &str) -> Vec<Vec<u8>> {
-    place.succeeds(&train("north", out, &[&PARTS[..], &["--quiet"]].concat()));
-    (0..4)
-        .map(|teacher| fs::read(place.path(&format!("{out}/teacher-{teacher:04}.safetensors"))).expect("a model"))
-        .collect()
+    place.succeeds(&train("north", out, &format!("{PARTS} --quiet")));
+    (0..4).map(|teacher| place.bytes(&format!("{out}/teacher-{teacher:04}.safetensors"))).collect()
 }
 
 /// Returns the teachers whose files differ.
@@ -45,13 +43,8 @@ fn the_records_of_a_person_change_one_teacher_and_the_division_is_kept() {
     for number in 0..20 {
         picture(&place.path(&format!("north/down/00_{number}.png")), 0, number);
     }
-    assert_eq!(changed(&all, &teachers(&place, "twenty more")), without);
-    assert_key(&place.path("division.key"), &"5".repeat(64));
-}
-
-#[track_caller]
-fn assert_key(path: &Path, key: &str) {
-    assert_eq!(fs::read_to_string(path).expect("a key"), key);
+    assert_eq!(changed(&all, &teachers(&place, "twenty-more")), without);
+    assert_eq!(place.read("division.key"), "5".repeat(64));
 }
 
 /// A missing key is made, and a key that others may read is refused.
@@ -62,19 +55,15 @@ fn a_division_key_is_made_once_with_a_warning_and_kept_secret() {
     let place = place();
     let key = place.path("division.key");
     fs::remove_file(&key).expect("the key of the tests");
-    let parts = ["--parts", "1", "--classes", "down,flat,up", "--set", "teacher.steps=1", "--quiet"];
-    let output = place.speed(&train("north", "first", &parts));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && said.contains("division.key did not exist") && said.contains("not a person"),
-        "{said}"
-    );
+    let parts = "--parts 1 --classes down,flat,up --set teacher.steps=1 --quiet";
+    let said = place.says(&train("north", "first", parts));
+    contains(&said, &["division.key did not exist", "not a person"]);
     let made = fs::read_to_string(&key).expect("a key");
     assert_eq!((made.trim_end().len(), fs::metadata(&key).expect("a key").permissions().mode() & 0o777), (64, 0o600));
-    place.succeeds(&train("north", "second", &parts));
+    place.succeeds(&train("north", "second", parts));
     assert_eq!(fs::read_to_string(&key).expect("a key"), made);
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).expect("a mode");
-    place.fails(&train("north", "third", &parts), 3, &["division.key", "found mode 644"]);
+    place.fails(&train("north", "third", parts), 3, &["division.key", "found mode 644"]);
 }
 
 /// Without a rule for groups, copies of a picture stay in one part.
@@ -89,35 +78,21 @@ fn copies_of_a_picture_stay_together_or_are_reported() {
             fs::copy(&path, path.with_file_name(format!("copy{name}"))).expect("a copy");
         }
     }
-    let report = place.succeeds(&train(
-        "north",
-        "alone",
-        &["--parts", "2", "--classes", "down,flat,up", "--validation", "0.3", "--json"],
-    ));
-    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    let report = place.json(&train("north", "alone", "--parts 2 --classes down,flat,up --validation 0.3 --json"));
     for teacher in report["teachers"].as_array().expect("teachers") {
         for images in ["images", "validation_images"] {
             assert_eq!(teacher[images].as_u64().map(|images| images % 2), Some(0), "{report}");
         }
     }
-    let output = place.speed(&train(
-        "north",
-        "grouped",
-        &["--parts", "2", "--classes", "down,flat,up", "--patients", "prefix:_"],
-    ));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let said = place.says(&train("north", "grouped", "--parts 2 --classes down,flat,up --patients prefix:_"));
     assert!(said.contains("24 images have the pixels of an image of another patient, "), "{said}");
     // The same in a pool.
     fs::copy(place.path("public/01.png"), place.path("public/again.png")).expect("a copy");
-    let queries = ["student", "queries", "--pool", "public", "--out", "q.csv"];
-    for choice in [&["--grey", "--clusters", "--count", "3"][..], &["--count", "31"]] {
-        let output = place.speed(&[&queries[..], choice].concat());
+    let queries = "student queries --pool public --out q.csv";
+    for choice in ["--grey --clusters --count 3", "--count 31"] {
+        let output = place.speed(&format!("{queries} {choice}"));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            said.contains("1 of 31 images have the pixels of an earlier one, as again.png those of 01.png"),
-            "{said}"
-        );
+        contains(&said, &["1 of 31 images have the pixels of an earlier one, as again.png those of 01.png"]);
         fs::remove_file(place.path("q.csv")).expect("a list");
     }
 }
@@ -135,11 +110,11 @@ fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
             picture.save(place.path(&format!("dark/{name}/{number}.png"))).expect("a picture");
         }
     }
-    let said = String::from_utf8_lossy(&place.speed(&train("dark", "dark.safetensors", &["-q"])).stderr).into_owned();
+    let said = String::from_utf8_lossy(&place.speed(&train("dark", "dark.safetensors", "-q")).stderr).into_owned();
     assert!(said.contains("dark: the largest value of all pixels is 15, but white is 255"), "{said}");
     for read in [
-        &["teacher", "vote", "--model", "dark.safetensors", "--images", "dark/up", "--out", "votes.csv", "-q"][..],
-        &["predict", "--model", "dark.safetensors", "dark/up"],
+        "teacher vote --model dark.safetensors --images dark/up --out votes.csv -q",
+        "predict --model dark.safetensors dark/up",
     ] {
         let said = String::from_utf8_lossy(&place.speed(read).stderr).into_owned();
         assert!(said.contains("the largest value of all pixels is 15, but white is 255"), "{said}");
@@ -147,10 +122,10 @@ fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
     // One picture in two classes, and one patient in two spellings.
     fs::rename(place.path("dark/up/0.png"), place.path("dark/up/01_0.png")).expect("a name");
     fs::copy(place.path("dark/up/01_0.png"), place.path("dark/down/1_copy.png")).expect("a copy");
-    let said = String::from_utf8_lossy(&place.speed(&train("dark", "two.safetensors", &["-q"])).stderr).into_owned();
-    assert!(
-        said.contains("1 images have the pixels of an image of another class, as down/1_copy.png those of up/01_0.png"),
-        "{said}"
+    let said = String::from_utf8_lossy(&place.speed(&train("dark", "two.safetensors", "-q")).stderr).into_owned();
+    contains(
+        &said,
+        &["1 images have the pixels of an image of another class, as down/1_copy.png those of up/01_0.png"],
     );
     for number in 0..4 {
         for name in ["down", "flat", "up"] {
@@ -158,7 +133,7 @@ fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
             let _ = fs::rename(place.path(&from), place.path(&to));
         }
     }
-    let grouped = train("dark", "three.safetensors", &["-q", "--patients", "prefix:_"]);
+    let grouped = train("dark", "three.safetensors", "-q --patients prefix:_");
     let said = String::from_utf8_lossy(&place.speed(&grouped).stderr).into_owned();
     assert!(said.contains("01 and 1 are two patients: give one patient one spelling"), "{said}");
 
@@ -169,7 +144,7 @@ fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
         let [from, to] = ["train", "test"].map(|half| pictures.path(&format!("shapes/{half}/{class}/{number}.png")));
         fs::copy(from, to).expect("a copy");
     }
-    let plan = pictures.succeeds(&["run", "config.toml", "--dry-run"]);
+    let plan = pictures.succeeds("run config.toml --dry-run");
     assert!(plan.contains("warning: test images: 30 of 30 images are training images too"), "{plan}");
 }
 
@@ -181,10 +156,10 @@ fn a_run_divides_patients_and_names_copies_in_several_parts() {
     for class in ["bar", "beam", "frame"] {
         (0..30).for_each(|number| table.push_str(&format!("{class}/{number}.png,{}\n", number % 15)));
     }
-    fs::write(place.path("patients.csv"), &table).expect("a file");
-    let plan = |more: &[&str]| place.succeeds(&[&["run", "config.toml", "--dry-run", "--set"][..], more].concat());
+    place.write("patients.csv", &table);
+    let plan = |more: &str| place.succeeds(&format!("run config.toml --dry-run --set {more}"));
     let by_table = "data.patients=patients.csv";
-    let all = plan(&[by_table]);
+    let all = plan(by_table);
     assert!(!all.contains("several parts") && !all.contains("of patients"), "{all}");
     // A picture of every patient.
     for patient in 0..15 {
@@ -192,23 +167,23 @@ fn a_run_divides_patients_and_names_copies_in_several_parts() {
             .expect("a copy");
         table.push_str(&format!("bar/copy{patient}.png,{patient}\n"));
     }
-    fs::write(place.path("patients.csv"), &table).expect("a file");
-    let said = plan(&[by_table]);
+    place.write("patients.csv", &table);
+    let said = plan(by_table);
     assert!(said.contains("warning: 16 images have pixels that occur in several parts, at most in 3, "), "{said}");
     assert!(said.contains("and 13 more") && said.contains("an image in k parts costs as much as k teachers"), "{said}");
     assert!(said.contains(" images have the pixels of an image of another patient, "), "{said}");
     // With real noise nothing is said about private images.
-    let real = plan(&[by_table, "--set", "noise.source=operating-system"]);
+    let real = plan(&format!("{by_table} --set noise.source=operating-system"));
     assert!(!real.contains("several parts") && !real.contains("another patient"), "{real}");
-    place.succeeds(&["run", "config.toml", "--stage", "teachers", "--set", by_table, "--set", "teacher.steps=1"]);
+    place.succeeds(&format!("run config.toml --stage teachers --set {by_table} --set teacher.steps=1"));
     let refused =
-        |set: &str, code, words: &[&str]| place.fails(&["run", "config.toml", "--dry-run", "--set", set], code, words);
+        |set: &str, code, words: &[&str]| place.fails(&format!("run config.toml --dry-run --set {set}"), code, words);
     refused("data.patients=prefix:_", 3, &[".png", "begins with its patient and \"_\""]);
-    fs::write(place.path("patients.csv"), table.replace("bar/3.png", "bar/x.png")).expect("a file");
+    place.write("patients.csv", table.replace("bar/3.png", "bar/x.png"));
     refused(by_table, 3, &["patients.csv", "bar/3.png"]);
     let one =
         table.lines().map(|line| line.split(',').next().unwrap_or_default().to_owned() + ",same\n").collect::<String>();
-    fs::write(place.path("patients.csv"), one.replacen("file,same", "file,patient", 1)).expect("a file");
+    place.write("patients.csv", one.replacen("file,same", "file,patient", 1));
     refused(by_table, 3, &["ensemble.teachers = 3", "has no image", "1 patients"]);
     // Names begin with patients, of which one is in the test images too.
     for half in ["train", "test"] {
@@ -229,7 +204,7 @@ fn a_run_divides_patients_and_names_copies_in_several_parts() {
             }
         }
     }
-    let said = plan(&["data.patients=prefix:_"]);
+    let said = plan("data.patients=prefix:_");
     let known: usize =
         ["pool", "test images"].iter().filter(|what| said.contains(&format!("warning: {what}: "))).count();
     assert!(
@@ -245,7 +220,7 @@ fn figures_of_secret_votes_are_for_their_owner() {
     use std::os::unix::fs::PermissionsExt as _;
     let real = TINY.replace("source = \"simulation\"", "source = \"operating-system\"");
     let place = Workplace::new(&real);
-    let output = place.speed(&["run", "config.toml", "--max-epsilon", "inf"]);
+    let output = place.speed("run config.toml --max-epsilon inf");
     let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{said}");
     // The students' accuracy may be published.
@@ -254,10 +229,7 @@ fn figures_of_secret_votes_are_for_their_owner() {
         let words: String = text.lines().filter(|line| !of_students(line)).collect();
         assert!(!words.contains("accuracy") && !words.contains("plurality") && !words.contains("fits"), "{text}");
     }
-    assert!(
-        printed.contains("May be published: ") && printed.contains("report.html and the models of these rows"),
-        "{printed}"
-    );
+    contains(&printed, &["May be published: ", "report.html and the models of these rows"]);
     let run = place.run_folder("results", "tiny");
     let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
     assert_eq!(mode(&run.join("stages")), 0o700);
@@ -284,18 +256,15 @@ fn figures_of_secret_votes_are_for_their_owner() {
     let secret = rows.iter_mut().find(|row| row["data_independent"].is_null()).expect("the non-private row");
     (secret["student_mean"], secret["label_accuracy"]) = (0.987_654.into(), 0.987_654.into());
     fs::write(&path, report.to_string()).expect("a report");
-    let listed = place.succeeds(&["list", "--json"]);
+    let listed = place.succeeds("list --json");
     assert!(listed.contains("\"student_accuracy\"") && !listed.contains("0.987"), "{listed}");
     let row = "[[row]]\nname = \"Non-private\"\naggregation = \"non-private\"\n";
     let sweep = format!("{REAL}\n{row}[sweep]\nseed = [3, 4]\n");
-    fs::write(place.path("sweep.toml"), sweep.replace("name = \"real\"", "name = \"swept\"")).expect("a config");
-    let swept = place.succeeds(&["run", "sweep.toml", "--max-epsilon", "inf", "-q"]);
-    let compared = place.succeeds(&["compare", "tiny", "tiny"]);
-    assert!(
-        compared.contains("A has rows that no finite data-independent claim covers, which are left out: Non-private"),
-        "{compared}"
-    );
-    for text in [&swept, &place.succeeds(&["show", "swept"]), &compared] {
+    place.write("sweep.toml", sweep.replace("name = \"real\"", "name = \"swept\""));
+    let swept = place.succeeds("run sweep.toml --max-epsilon inf -q");
+    let compared = place.succeeds("compare tiny tiny");
+    contains(&compared, &["A has rows that no finite data-independent claim covers, which are left out: Non-private"]);
+    for text in [&swept, &place.succeeds("show swept"), &compared] {
         assert!(!text.contains("98.77") && !text.contains("ε data-dependent"), "{text}");
     }
     assert!(
@@ -317,23 +286,22 @@ fn a_teacher_that_always_votes_for_one_class_is_reported() {
     for number in 0..30_u8 {
         picture(&place.path(&format!("alike/{number:02}.png")), 0, number);
     }
-    place.succeeds(&train("north", "north.safetensors", &["--quiet"]));
+    place.succeeds(&train("north", "north.safetensors", "--quiet"));
     let vote = |images: &str, out: &str| {
-        let arguments =
-            ["teacher", "vote", "--quiet", "--model", "north.safetensors", "--images", images, "--out", out];
+        let arguments = format!("teacher vote --quiet --model north.safetensors --images {images} --out {out}");
         let output = place.speed(&arguments);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(output.status.success(), "{}", text(&output.stderr));
         (text(&output.stdout), text(&output.stderr))
     };
     // Known answers measure it before anyone relies on its votes; labels are names of classes.
-    std::fs::write(place.path("known.csv"), "name,label\n00.png,down\n01.png,up\n").expect("a file");
-    let known = ["teacher", "vote", "--model", "north.safetensors", "--images", "alike", "--known"];
-    let printed = place.succeeds(&[&known[..], &["known.csv", "--out", "known-votes.csv"]].concat());
+    place.write("known.csv", "name,label\n00.png,down\n01.png,up\n");
+    let known = "teacher vote --model north.safetensors --images alike --known";
+    let printed = place.succeeds(&format!("{known} known.csv --out known-votes.csv"));
     assert!(printed.contains("north.safetensors: 50.0 % of the known answers"), "{printed}");
     for (line, words) in [("00.png,0", "expected the name of a class (down, flat, up), found"), ("x.png,up", "x.png")] {
-        std::fs::write(place.path("wrong.csv"), format!("name,label\n{line}\n")).expect("a file");
-        place.fails(&[&known[..], &["wrong.csv", "--out", "wrong-votes.csv"]].concat(), 3, &["wrong.csv", words]);
+        place.write("wrong.csv", format!("name,label\n{line}\n"));
+        place.fails(&format!("{known} wrong.csv --out wrong-votes.csv"), 3, &["wrong.csv", words]);
     }
     let (printed, said) = vote("alike", "alike.csv");
     assert!(printed.contains("votes by class: ") && printed.contains(" 100.0 %"), "{printed}");
@@ -351,29 +319,24 @@ fn a_teacher_that_always_votes_for_one_class_is_reported() {
 fn what_people_try_works_or_is_named() {
     let place = place();
     // The size and the colours of all other commands, and -q of every command.
-    let queries =
-        ["student", "queries", "--pool", "public", "--size", "8x8", "--grey", "--count", "3", "--out", "q.csv"];
-    place.succeeds(&[&queries[..], &["-q"]].concat());
-    fs::write(place.path("public/torn.png"), b"\x89PNG\r\n\x1a\n").expect("a file");
-    let all = ["student", "queries", "--pool", "public", "--count", "31", "--out", "all.csv"];
+    let queries = "student queries --pool public --size 8x8 --grey --count 3 --out q.csv";
+    place.succeeds(&format!("{queries} -q"));
+    place.write("public/torn.png", b"\x89PNG\r\n\x1a\n");
+    let all = "student queries --pool public --count 31 --out all.csv";
     place.fails(&all, 3, &["torn.png"]);
     fs::remove_file(place.path("public/torn.png")).expect("a file");
-    place.succeeds(&["teacher", "keygen", "--name", "north", "--out", "north.key", "-q"]);
+    place.succeeds("teacher keygen --name north --out north.key -q");
     assert!(place.path("north.registry").exists());
     // A name with a comma, in quotes; and names that no class can have.
     fs::create_dir(place.path("comma")).expect("a folder");
     for (from, to) in [("down", "a, b"), ("flat", "c")] {
         fs::rename(place.path(&format!("north/{from}")), place.path(&format!("comma/{to}"))).expect("a class");
     }
-    let quick = ["--set", "teacher.steps=1", "--validation", "0.4"];
-    let printed = place.succeeds(&train(
-        "comma",
-        "comma.safetensors",
-        &[&["--classes", " \"a, b\", \"c\""], &quick[..]].concat(),
-    ));
+    let quick = train("comma", "comma.safetensors", "--set teacher.steps=1 --validation 0.4");
+    let printed = place.succeeds(&[&quick.words()[..], &["--classes", " \"a, b\", \"c\""]].concat());
     assert!(printed.contains("a, b"), "{printed}");
     for names in ["a,,c", "a,a"] {
-        let arguments = train("comma", "none", &["--classes", names]);
+        let arguments = train("comma", "none", &format!("--classes {names}"));
         place.fails(&arguments, 2, &["command line", "--classes"]);
         assert!(!place.path("none").exists());
     }
@@ -385,12 +348,10 @@ fn what_people_try_works_or_is_named() {
             table.push_str(&format!("{patient:02}_{eye}.png,{id}\n"));
         }
     }
-    fs::write(place.path("patients.csv"), table).expect("a file");
-    let grouped =
-        [&["--patients", "patients.csv", "--set", "teacher.steps=1", "--validation", "0"][..], &["-q"]].concat();
-    let output = place.speed(&train("comma", "grouped", &grouped));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("the patient 1.23457E+15 has 12 of 16 images"), "{said}");
+    place.write("patients.csv", table);
+    let grouped = "--patients patients.csv --set teacher.steps=1 --validation 0 -q";
+    let said = place.says(&train("comma", "grouped", grouped));
+    assert!(said.contains("the patient 1.23457E+15 has 12 of 16 images"), "{said}");
     // Large pictures.
     for (class, number) in [("a", 1), ("a", 2), ("b", 3), ("b", 4)] {
         fs::create_dir_all(place.path(&format!("large/{class}"))).expect("a folder");
@@ -398,7 +359,7 @@ fn what_people_try_works_or_is_named() {
         large.save(place.path(&format!("large/{class}/{number}.png"))).expect("a picture");
     }
     let large = "teacher train --images large --set teacher.steps=1 --set teacher.batch=1 --out large.safetensors -q";
-    let output = place.speed(&large.split(' ').collect::<Vec<_>>());
+    let output = place.speed(large);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("images of 300x200 take about 15 times the work of 64x64"), "{said}");
     assert!(said.contains("--size 64x64"), "{said}");
@@ -413,15 +374,15 @@ fn pipes_and_devices_are_refused() {
     assert!(made.success());
     for file in ["pipe", "/dev/zero"] {
         for arguments in [
-            &["run", file][..],
-            &["ledger", "show", file],
-            &["ledger", "check", file],
-            &["ledger", "charge", file, "--queries", "1", "--gamma", "0.1"],
-            &["account", "--votes", file, "--gamma", "0.1", "--delta", "1e-5"],
-            &["calibrate", "--epsilon", "1", "--delta", "1e-5", "--queries", "1", "--ledger", file],
+            &format!("run {file}"),
+            &format!("ledger show {file}"),
+            &format!("ledger check {file}"),
+            &format!("ledger charge {file} --queries 1 --gamma 0.1"),
+            &format!("account --votes {file} --gamma 0.1 --delta 1e-5"),
+            &format!("calibrate --epsilon 1 --delta 1e-5 --queries 1 --ledger {file}"),
         ] {
             let output = place.speed(arguments);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let said = String::from_utf8_lossy(&output.stderr);
             assert!(!output.status.success() && said.contains("not a regular file"), "{arguments:?}: {said}");
         }
     }

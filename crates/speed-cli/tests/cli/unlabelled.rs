@@ -12,19 +12,19 @@ use crate::cli::own_images::{self, picture};
 /// Labelled training and test pictures of three classes, and public pictures without folders of classes.
 fn place() -> Workplace {
     let place = own_images::place();
-    let (settings, _) = own_images::CONFIG.split_once("[table]").expect("a table");
+    let (settings, _) = own_images::CONFIG.split_once("table = ").expect("a table");
     let config = settings
         .replace("name = \"shapes\"", "name = \"unlabelled\"")
-        .replace("folder = \"shapes\"", "folder = \"shapes\"\nlabels = \"none\"")
+        .replace("folder = \"shapes\"", "folder = \"shapes\", labels = \"none\"")
         .replace("steps = 60", "steps = 10")
-        .replace("[student]\n", "[student]\nmethod = \"pseudo-labels\"\n")
+        .replace("student.epochs", "student.method = \"pseudo-labels\"\nstudent.epochs")
         .replace(
-            "epochs = 40\nwarmup_epochs = 20\nlabel_epochs = 30",
-            "epochs = 4\nwarmup_epochs = 2\nlabel_epochs = 3",
+            "epochs = 40, warmup_epochs = 20, label_epochs = 30",
+            "epochs = 4, warmup_epochs = 2, label_epochs = 3",
         );
     let rows = ["non-private", "trusted"].map(|row| format!("[[row]]\nname = \"{row}\"\naggregation = \"{row}\"\n"));
     let config = format!("{config}[table]\nrepeats = 1\n{}", rows.concat());
-    fs::write(place.path("config.toml"), config).expect("a config");
+    place.write("config.toml", config);
     fs::create_dir(place.path("shapes/public")).expect("a folder");
     for number in 0..45 {
         let file = place.path(&format!("shapes/public/{number}.png"));
@@ -36,7 +36,7 @@ fn place() -> Workplace {
 #[test]
 fn a_run_without_true_labels_has_no_figures_that_need_them() {
     let place = place();
-    let report = place.json(&["run", "config.toml", "--json"]);
+    let report = place.json("run config.toml --json");
     for figure in ["mean_accuracy", "plurality_accuracy"] {
         assert!(report["ensemble"][figure].is_null(), "{}", report["ensemble"]);
     }
@@ -57,10 +57,9 @@ fn a_run_without_true_labels_has_no_figures_that_need_them() {
 
     // Without students, no image needs a label.
     fs::remove_dir_all(place.path("shapes/test")).expect("a folder");
-    let run = ["run", "config.toml", "--results", "other", "--json"];
+    let run = "run config.toml --results other --json";
     place.fails(&run, 3, &["labelled test images", "table.repeats = 0"]);
-    let report = place.succeeds(&[&run[..], &["--set", "table.repeats=0"]].concat());
-    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let report = place.json(&format!("{run} --set table.repeats=0"));
     assert!(report["rows"][0]["student_mean"].is_null(), "{report}");
     let again = fs::read(place.run_folder("other", "unlabelled").join("stages/votes/votes.npy")).expect("votes");
     assert!(votes == again, "test pictures do not change votes");
@@ -69,7 +68,7 @@ fn a_run_without_true_labels_has_no_figures_that_need_them() {
 #[test]
 fn choices_that_need_true_labels_are_refused_by_name() {
     let place = place();
-    let fails = |set: &str, code, words: &[&str]| place.fails(&["run", "config.toml", "--set", set], code, words);
+    let fails = |set: &str, code, words: &[&str]| place.fails(&format!("run config.toml --set {set}"), code, words);
     fails("queries.selection=balanced", 2, &["queries.selection", "data.labels = \"none\""]);
     fails("votes.source=truth", 2, &["votes.source", "data.labels = \"none\""]);
     fails("data.labels=labels.npy", 2, &["data.labels", "\"none\""]);
@@ -78,7 +77,7 @@ fn choices_that_need_true_labels_are_refused_by_name() {
     fails("seed=6", 3, &["odd.png", "24x18"]);
     fs::remove_dir_all(place.path("shapes/public")).expect("a folder");
     fails("seed=6", 3, &["public"]);
-    let digits = ["run", "config.toml", "--set", "data.source=digits", "--set", "data.folder="];
+    let digits = "run config.toml --set data.source=digits --set data.folder=";
     place.fails(&digits, 2, &["data.labels", "these images have labels"]);
 }
 
@@ -92,13 +91,13 @@ fn public_arrays_need_no_labels() {
     fs::create_dir(place.path("arrays")).expect("a folder");
     npy(&place.path("arrays/train_images.npy"), "4, 16, 16", &[7; 4 * 256]);
     npy(&place.path("arrays/train_labels.npy"), "4,", &[0, 1, 0, 1]);
-    place.fails(&["run", "config.toml"], 3, &["public_images.npy"]);
+    place.fails("run config.toml", 3, &["public_images.npy"]);
     npy(&place.path("arrays/public_images.npy"), "5, 16, 16", &[9; 5 * 256]);
-    let output = place.speed(&["run", "config.toml", "--json"]);
+    let output = place.speed("run config.toml --json");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && words.contains("the last 1 public images are not used"), "{words}");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(report["rows"][0]["label_accuracy"].is_null() && report["ensemble"]["mean_accuracy"].is_null(), "{report}");
     npy(&place.path("arrays/test_labels.npy"), "1,", &[0]);
-    place.fails(&["run", "config.toml", "--set", "seed=2"], 3, &["test_images.npy"]);
+    place.fails("run config.toml --set seed=2", 3, &["test_images.npy"]);
 }

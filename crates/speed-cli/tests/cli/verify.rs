@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::common::{TINY, Workplace, read_json};
 use crate::cli::predict::text;
-use crate::cli::roles::{AGGREGATE, Parties, labels};
+use crate::cli::roles::{Parties, labels};
 
 /// Returns the SHA-256 of a text.
 fn sha256(text: &str) -> String {
@@ -27,6 +27,7 @@ pub(crate) fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
 
 /// Checks that no change on purpose, with a new checksum, is accepted.
 fn refuse_forgeries(place: &Workplace, card: &Path, original: &str) {
+    let verify = format!("verify {}", text(card));
     // Changes on purpose, with a new checksum.
     let changes: [(&str, Value, &str); 5] = [
         ("/publishable", json!(false), "publishable: expected true, found false"),
@@ -38,7 +39,7 @@ fn refuse_forgeries(place: &Workplace, card: &Path, original: &str) {
     for (place_of, value, words) in changes {
         fs::write(card, original).expect("a card");
         forge(card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
-        place.fails(&["verify", text(card)], 3, &["model-card.json", words]);
+        place.fails(&verify, 3, &["model-card.json", words]);
     }
     // Another row, another file, no file.
     for (place_of, value, words) in [
@@ -47,7 +48,7 @@ fn refuse_forgeries(place: &Workplace, card: &Path, original: &str) {
     ] {
         fs::write(card, original).expect("a card");
         forge(card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
-        place.fails(&["verify", text(card)], 3, &[words]);
+        place.fails(&verify, 3, &[words]);
     }
     fs::write(card, original).expect("a card");
 }
@@ -55,45 +56,46 @@ fn refuse_forgeries(place: &Workplace, card: &Path, original: &str) {
 #[test]
 fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
-    place.succeeds(&["run", "config.toml", "--set", "noise.source=operating-system"]);
+    place.succeeds("run config.toml --set noise.source=operating-system");
     let run = place.run_folder("results", "tiny");
     let card = run.join("models/tau-0-8/model-card.json");
-    let found = place.json(&["verify", text(&card), "--json"]);
+    let verify = format!("verify {}", text(&card));
+    let found = place.json(&format!("{verify} --json"));
     let report = read_json(&run.join("tables/report.json"));
     let claim = &report["rows"][2]["data_independent"];
     assert_eq!((&found["epsilon"], &found["delta"]), (&claim["epsilon"], &claim["delta"]));
     assert_eq!((&found["source"], &found["publishable"]), (&json!("run"), &json!(true)));
-    let told = place.succeeds(&["verify", text(&card)]);
+    let told = place.succeeds(&verify);
     assert!(told.contains("computed again") && told.contains(claim["claim"].as_str().expect("a claim")), "{told}");
 
     // What people read is compared too.
     let original = fs::read_to_string(&card).expect("a card");
     let page = fs::read_to_string(card.with_extension("md")).expect("a card");
     fs::write(card.with_extension("md"), page.replace("epsilon", "no epsilon")).expect("a card");
-    place.fails(&["verify", text(&card)], 3, &["model-card.md", "it was changed"]);
+    place.fails(&verify, 3, &["model-card.md", "it was changed"]);
     fs::remove_file(card.with_extension("md")).expect("a card");
     // A key that occurs twice, of which readers may see the first.
     fs::write(&card, original.replacen('{', "{\n  \"simulation\": true,", 1)).expect("a card");
-    place.fails(&["verify", text(&card)], 3, &["changed"]);
+    place.fails(&verify, 3, &["changed"]);
     // A change by mistake.
     fs::write(&card, original.replace("\"counted\": 5", "\"counted\": 6")).expect("a card");
-    place.fails(&["verify", text(&card)], 3, &["changed", "checksum"]);
+    place.fails(&verify, 3, &["changed", "checksum"]);
     refuse_forgeries(&place, &card, &original);
     // A model of another row.
     let own = fs::read(card.with_file_name("student-0.safetensors")).expect("a model");
     fs::copy(run.join("models/trusted/student-0.safetensors"), card.with_file_name("student-0.safetensors"))
         .expect("a copy");
-    place.fails(&["verify", text(&card)], 3, &["student-0.safetensors", "another run, row, student or round"]);
+    place.fails(&verify, 3, &["student-0.safetensors", "another run, row, student or round"]);
     fs::write(card.with_file_name("student-0.safetensors"), own).expect("a model");
     forge(&card, |card| {
         let first = card["models"][0].clone();
         card["models"].as_array_mut().expect("models").push(first);
     });
-    place.fails(&["verify", text(&card)], 3, &["different names"]);
+    place.fails(&verify, 3, &["different names"]);
     fs::write(&card, &original).expect("a card");
-    place.succeeds(&["verify", text(&card)]);
+    place.succeeds(&verify);
     // The command of the card works where the card lies.
-    let here = place.command(&["verify", "model-card.json"]).current_dir(card.parent().expect("a folder")).output();
+    let here = place.command("verify model-card.json").current_dir(card.parent().expect("a folder")).output();
     assert!(here.expect("the binary starts").status.success());
 
     // The claim does not come from the report.
@@ -102,11 +104,11 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     let mut report: Value = serde_json::from_str(&honest).expect("JSON");
     report["rows"][2]["data_independent"]["epsilon"] = json!(0.01);
     fs::write(&path, report.to_string()).expect("a report");
-    place.succeeds(&["verify", text(&card)]);
+    place.succeeds(&verify);
     // The config of the report is that of the run.
     report["config"]["noise"]["gamma"] = json!(0.5);
     fs::write(&path, report.to_string()).expect("a report");
-    place.fails(&["verify", text(&card)], 3, &["another run, row, student or round"]);
+    place.fails(&verify, 3, &["another run, row, student or round"]);
     fs::write(&path, honest).expect("a report");
 
     // Away from its run, the card needs the run.
@@ -114,31 +116,32 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     for name in ["model-card.json", "student-0.safetensors"] {
         fs::copy(card.with_file_name(name), place.path("away").join(name)).expect("a copy");
     }
-    place.fails(&["verify", "away/model-card.json"], 3, &["--run"]);
-    place.succeeds(&["verify", "away/model-card.json", "--run", text(&run)]);
-    place.fails(&["verify", "away/model-card.json", "--round", "round.toml"], 2, &["--run or nothing"]);
-    place.fails(&["verify", "config.toml"], 3, &["config.toml", "expected the card of a model"]);
-    place.fails(&["verify", "missing.json"], 3, &["missing.json"]);
+    place.fails("verify away/model-card.json", 3, &["--run"]);
+    place.succeeds(&format!("verify away/model-card.json --run {}", text(&run)));
+    place.fails("verify away/model-card.json --round round.toml", 2, &["--run or nothing"]);
+    place.fails("verify config.toml", 3, &["config.toml", "expected the card of a model"]);
+    place.fails("verify missing.json", 3, &["missing.json"]);
 }
 
 #[test]
 fn the_card_of_a_run_of_parties_has_both_claims() {
     let one_row = TINY.replace("repeats = 2\n", "repeats = 1\n");
     let place = Workplace::new(&one_row);
-    place.succeeds(&["run", "config.toml", "--set", "ensemble.parties=2", "--set", "noise.source=operating-system"]);
+    place.succeeds("run config.toml --set ensemble.parties=2 --set noise.source=operating-system");
     let run = place.run_folder("results", "tiny");
     let card = run.join("models/tau-0-8/model-card.json");
+    let verify = format!("verify {}", text(&card));
     let report = read_json(&run.join("tables/report.json"));
-    let found = place.json(&["verify", text(&card), "--json"]);
+    let found = place.json(&format!("{verify} --json"));
     let expected = &report["rows"][2]["data_independent_party"]["epsilon"];
     assert_eq!(found["party"], json!({ "teachers": 3, "epsilon": expected }));
-    let told = place.succeeds(&["verify", text(&card)]);
+    let told = place.succeeds(&verify);
     let page = fs::read_to_string(card.with_extension("md")).expect("a card");
     for words in ["if every party gave all records of a person to the same teacher", "one party's 3 teachers"] {
         assert!(told.contains(words) && page.contains(words), "{words}: {told} {page}");
     }
     // The ledger of the run states the party too.
-    let ledger = place.succeeds(&["ledger", "show", "results/tiny/ledger"]);
+    let ledger = place.succeeds("ledger show results/tiny/ledger");
     assert!(ledger.contains("for all votes of the party of up to 3 teachers"), "{ledger}");
     // A missing claim, and a changed one.
     let original = fs::read_to_string(&card).expect("a card");
@@ -149,7 +152,7 @@ fn the_card_of_a_run_of_parties_has_both_claims() {
     ];
     for (change, words) in changes {
         forge(&card, change);
-        place.fails(&["verify", text(&card)], 3, &["model-card.json", words]);
+        place.fails(&verify, 3, &["model-card.json", words]);
         fs::write(&card, &original).expect("a card");
     }
     // The claim does not come from the report.
@@ -157,19 +160,27 @@ fn the_card_of_a_run_of_parties_has_both_claims() {
     let mut lie = report.clone();
     lie["rows"][2]["data_independent_party"] = Value::Null;
     fs::write(&path, lie.to_string()).expect("a report");
-    place.succeeds(&["verify", text(&card)]);
+    place.succeeds(&verify);
 }
 
 #[test]
 fn cards_of_simulations_and_of_rows_without_noise_say_so() {
     let place = Workplace::finished(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
     let models = place.run_folder("results", "tiny").join("models");
-    let verified = |row: &str| place.succeeds(&["verify", text(&models.join(row).join("model-card.json"))]);
+    let verified = |row: &str| place.succeeds(&format!("verify {}", text(&models.join(row).join("model-card.json"))));
     assert!(verified("tau-0-8").starts_with("SIMULATION"));
     let none = verified("non-private");
     assert!(none.starts_with("SIMULATION") && none.contains("the labels have no noise"), "{none}");
     let card = fs::read_to_string(models.join("tau-0-8/model-card.md")).expect("a card");
     assert!(card.contains("SIMULATION") && card.contains("speed verify model-card.json"), "{card}");
+}
+
+/// Writes pictures to the student's directory `pool`.
+pub(crate) fn draw_pool(parties: &Parties) {
+    for image in 0..20_u8 {
+        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
+        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
+    }
 }
 
 #[test]
@@ -181,21 +192,14 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
     for teacher in 0..2 {
         parties.answer(teacher, &labels(teacher, queries));
     }
-    parties.succeeds("server", AGGREGATE);
-    parties.send(("server", "result"), ("student", "result"));
-    parties.succeeds(
-        "student",
-        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys",
-    );
-    for image in 0..20_u8 {
-        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
-        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
-    }
+    parties.aggregate();
+    parties.open();
+    draw_pool(&parties);
     let train = "student train --pool pool --labels labels.csv --round round.toml --epochs 1 --seed 1";
     parties.succeeds("student", &format!("{train} --result result --out counted.safetensors"));
     parties.succeeds("student", &format!("{train} --out least.safetensors"));
     let card = |name: &str| -> Value {
-        let text = fs::read(parties.path("student", &format!("{name}-card.json"))).expect("a card");
+        let text = parties.bytes("student", &format!("{name}-card.json"));
         serde_json::from_slice(&text).expect("JSON")
     };
     let counted = card("counted");
@@ -206,7 +210,7 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
     assert_eq!((&counted["simulation"], &counted["publishable"]), (&json!(true), &json!(false)));
     // Without the result, it is unknown whether the labels are those of the round.
     assert!(card("least")["publishable"].is_null());
-    let page = fs::read_to_string(parties.path("student", "least-card.md")).expect("a card");
+    let page = parties.read("student", "least-card.md");
     assert!(page.contains("at least 2 of 3 teachers counted"), "{page}");
     assert!(counted["source"]["round"]["sum"].is_string());
     // The smallest number that the round accepts is the number that was counted, so the epsilons are equal.

@@ -7,10 +7,10 @@ use image::{GrayImage, Luma};
 use serde_json::Value;
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::Workplace;
+use crate::cli::common::{Line as _, Workplace, entries};
 
 /// Settings of a quick training that learns bars from frames.
-const QUICK: [&str; 2] = ["--set", "teacher.shift=1"];
+const QUICK: &str = "--set teacher.shift=1";
 
 /// Writes a picture of 16 x 16 pixels: class 0 is dark above and bright below, class 1 the reverse, class 2 is grey. Its
 /// number changes all levels a little.
@@ -65,9 +65,8 @@ pub(crate) fn secret(path: &Path, text: &str) {
     }
 }
 
-pub(crate) fn train<'a>(images: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let start = ["teacher", "train", "--grey", "--seed", "5", "--epochs", "40", "--images", images, "--out", out];
-    [&start[..], &QUICK, more].concat()
+pub(crate) fn train(images: &str, out: &str, more: &str) -> String {
+    format!("teacher train --grey --seed 5 --epochs 40 --images {images} --out {out} {QUICK} {more}")
 }
 
 /// The number of a class.
@@ -75,56 +74,48 @@ fn number(name: &str) -> u8 {
     CLASSES.iter().zip(0..).find_map(|(class, number)| (*class == name).then_some(number)).expect("a class")
 }
 
-pub(crate) fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("JSON")
-}
-
 #[test]
 fn folders_of_pictures_become_a_model_with_predictions() {
     let place = place();
     for organisation in ["north", "east", "south"] {
         let out = format!("{organisation}.safetensors");
-        let text = place.succeeds(&train(organisation, &out, &["--patients", "prefix:_"]));
+        let text = place.succeeds(&train(organisation, &out, "--patients prefix:_"));
         assert!(text.contains("24 images of 1x16x16 of 12 patients") && text.contains("all classes"), "{text}");
     }
     // The same seed gives the same bytes, and --threads changes nothing.
-    place.succeeds(&train("north", "again.safetensors", &["--patients", "prefix:_", "--threads", "1", "--quiet"]));
-    let bytes = |name: &str| fs::read(place.path(name)).expect("a model");
+    place.succeeds(&train("north", "again.safetensors", "--patients prefix:_ --threads 1 --quiet"));
+    let bytes = |name: &str| place.bytes(name);
     assert_eq!(bytes("north.safetensors"), bytes("again.safetensors"));
 
-    let queries =
-        ["student", "queries", "--pool", "public", "--count", "12", "--seed", "3", "--out", "queries.csv", "--json"];
-    let report = json(&place.succeeds(&queries));
+    let queries = "student queries --pool public --count 12 --seed 3 --out queries.csv --json";
+    let report = place.json(&queries);
     assert_eq!(report, serde_json::json!({ "schema": 1, "seed": 3, "queries": 12, "images": 12, "pool_images": 30 }));
     for organisation in ["north", "east", "south"] {
         let (model, out) = (format!("{organisation}.safetensors"), format!("{organisation}.csv"));
-        let vote = ["teacher", "vote", "--images", "public", "--query-list", "queries.csv"];
-        place.succeeds(&[&vote[..], &["--model", &model, "--out", &out]].concat());
+        let vote = "teacher vote --images public --query-list queries.csv";
+        place.succeeds(&format!("{vote} --model {model} --out {out}"));
     }
-    let queries = fs::read_to_string(place.path("queries.csv")).expect("queries");
-    let votes = fs::read_to_string(place.path("north.csv")).expect("votes");
+    let queries = place.read("queries.csv");
+    let votes = place.read("north.csv");
     let names: Vec<&str> = votes.lines().skip(1).map(|line| line.split(',').next().expect("a name")).collect();
     assert_eq!(names, queries.lines().skip(1).collect::<Vec<_>>(), "the order of the list");
 
-    let votes = ["--votes", "north.csv", "east.csv", "south.csv"];
-    let count =
-        ["student", "plurality", "--query-list", "queries.csv", "--classes", "down,flat,up", "--out", "labels.csv"];
-    assert!(place.succeeds(&[&count[..], &votes].concat()).starts_with("NOT PRIVATE"));
+    let votes = "--votes north.csv east.csv south.csv";
+    let count = "student plurality --query-list queries.csv --classes down,flat,up --out labels.csv";
+    assert!(place.succeeds(&format!("{count} {votes}")).starts_with("NOT PRIVATE"));
 
-    let student = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--query-list", "queries.csv"];
-    let student = [&student[..], &["--grey", "--seed", "1", "--epochs"]].concat();
-    let text = place.succeeds(&[&student[..], &["40", "--test", "test", "--out", "student.safetensors"]].concat());
+    let student = "student train --pool public --labels labels.csv --query-list queries.csv";
+    let student = format!("{student} --grey --seed 1 --epochs");
+    let text = place.succeeds(&format!("{student} 40 --test test --out student.safetensors"));
     assert!(text.contains("12 labels for 30 images, 0 queries without an answer"), "{text}");
-    let output = place.speed(&[&student[..], &["2", "--test", "test", "--out", "short.safetensors"]].concat());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("test: 3 of 9 images are in the pool too"), "{said}");
-    let text =
-        place.succeeds(&[&student[..], &["2", "--classes", "down,flat,up", "--out", "same.safetensors"]].concat());
+    let said = place.says(&format!("{student} 2 --test test --out short.safetensors"));
+    assert!(said.contains("test: 3 of 9 images are in the pool too"), "{said}");
+    let text = place.succeeds(&format!("{student} 2 --classes down,flat,up --out same.safetensors"));
     assert!(text.contains("accuracy unknown"), "{text}");
     assert_eq!(bytes("short.safetensors"), bytes("same.safetensors"), "test images do not change a student");
 
-    let predicted = ["predict", "--model", "student.safetensors", "test", "--format", "json", "--quiet"];
-    let predicted = json(&place.succeeds(&predicted));
+    let predicted = "predict --model student.safetensors test --format json --quiet";
+    let predicted = place.json(&predicted);
     assert_eq!(predicted["class_names"], serde_json::json!(CLASSES));
     let all = predicted["predictions"].as_array().expect("predictions");
     let right = all.iter().filter(|prediction| {
@@ -137,24 +128,19 @@ fn folders_of_pictures_become_a_model_with_predictions() {
 #[test]
 fn parts_are_teachers_of_their_own_and_patients_stay_together() {
     let place = place();
-    let report = place.succeeds(&train(
-        "north",
-        "parts",
-        &["--parts", "3", "--classes", "down, flat, up", "--patients", "prefix:_", "--validation", "0.3", "--json"],
-    ));
-    let report = json(&report);
+    let parts = train("north", "parts", "--parts 3 --patients prefix:_ --validation 0.3 --json");
+    let report = place.json(&[&parts.words()[..], &["--classes", "down, flat, up"]].concat());
     let teachers = report["teachers"].as_array().expect("teachers");
     let images = |key: &str| teachers.iter().map(|teacher| teacher[key].as_u64().expect("a number")).sum::<u64>();
     assert_eq!((teachers.len(), images("images") + images("validation_images")), (3, 24));
     assert!(teachers.iter().all(|teacher| teacher["images"].as_u64().is_some_and(|images| images % 2 == 0)));
     assert_eq!(report["validation"]["images"].as_u64(), Some(images("validation_images")));
 
-    let vote = ["teacher", "vote", "--model", "parts", "--images", "public", "--out"];
-    place.succeeds(&[&vote[..], &["votes.npy"]].concat());
-    place.succeeds(&[&vote[..], &["votes"]].concat());
-    let table = fs::read(place.path("votes.npy")).expect("votes");
-    let mut files: Vec<_> =
-        fs::read_dir(place.path("votes")).expect("files").map(|file| file.expect("one").path()).collect();
+    let vote = "teacher vote --model parts --images public --out";
+    place.succeeds(&format!("{vote} votes.npy"));
+    place.succeeds(&format!("{vote} votes"));
+    let table = place.bytes("votes.npy");
+    let mut files = entries(&place.path("votes"));
     files.sort();
     let label = |line: &str| match line.rsplit(',').next().expect("a label") {
         "" => -1,
@@ -172,65 +158,55 @@ fn parts_are_teachers_of_their_own_and_patients_stay_together() {
     let bytes: Vec<u8> = rows.iter().flat_map(|label| label.to_le_bytes()).collect();
     assert_eq!(table[table.len() - bytes.len()..], bytes);
     // The table is one of teachers x queries, as the accountant reads it.
-    let account =
-        ["account", "--votes", "votes.npy", "--form", "labels", "--classes", "3", "--gamma", "0.5", "--delta", "1e-5"];
+    let account = "account --votes votes.npy --form labels --classes 3 --gamma 0.5 --delta 1e-5";
     assert!(place.succeeds(&account).contains("3 teachers, 30 queries, 3 classes"));
-    place.fails(&[&vote[..], &["votes.csv"]].concat(), 3, &["votes.csv", "3 models"]);
+    place.fails(&format!("{vote} votes.csv"), 3, &["votes.csv", "3 models"]);
 }
 
 #[test]
 fn onnx_models_vote_as_the_teachers_that_they_come_from() {
     let place = place();
-    place.succeeds(&train("north", "north.safetensors", &["--quiet"]));
-    let vote = |model: [&str; 2], out: &str, more: &[&str]| {
-        let start = ["teacher", "vote", "--images", "public", "--out", out];
-        [&start[..], &model, more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
-    };
-    let succeeds = |arguments: Vec<String>| place.succeeds(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-    let fails = |arguments: Vec<String>, code, words: &[&str]| {
-        place.fails(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), code, words);
-    };
-    succeeds(vote(["--model", "north.safetensors"], "own.csv", &[]));
-    let read = |name: &str| fs::read_to_string(place.path(name)).expect("votes");
+    place.succeeds(&train("north", "north.safetensors", "--quiet"));
+    let vote = |model: &str, out: &str, more: &str| format!("teacher vote --images public --out {out} {model} {more}");
+    let succeeds = |line: String| place.succeeds(&line);
+    let fails = |line: String, code, words: &[&str]| place.fails(&line, code, words);
+    succeeds(vote("--model north.safetensors", "own.csv", ""));
+    let read = |name: &str| place.read(name);
     fs::create_dir(place.path("models")).expect("a folder");
     for pixels in ["uint8", "float"] {
         let model = format!("models/{pixels}.onnx");
-        place.succeeds(&["export", "--model", "north.safetensors", "--out", &model, "--pixels", pixels, "--quiet"]);
+        place.succeeds(&format!("export --model north.safetensors --out {model} --pixels {pixels} --quiet"));
         let out = format!("{pixels}.csv");
-        succeeds(vote(["--onnx", &model], &out, &["--classes", "down,flat,up"]));
+        succeeds(vote(&format!("--onnx {model}"), &out, "--classes down,flat,up"));
         assert_eq!(read(&out), read("own.csv"));
     }
-    let text = succeeds(vote(["--onnx", "models"], "both.npy", &["--threads", "1"]));
+    let text = succeeds(vote("--onnx models", "both.npy", "--threads 1"));
     assert!(text.contains("2 models voted on 30 images of 3 classes"), "{text}");
-    let both = fs::read(place.path("both.npy")).expect("votes");
+    let both = place.bytes("both.npy");
     let labels: Vec<u8> =
         read("own.csv").lines().skip(1).map(|line| number(line.rsplit(',').next().expect("a label"))).collect();
     assert_eq!(both[both.len() - 60..], [&labels[..], &labels].concat());
 
-    let model = ["--onnx", "models/float.onnx"];
-    fails(
-        vote(model, "out.csv", &["--classes", "up,flat,down"]),
-        3,
-        &["float.onnx", "up, flat, down", "down, flat, up"],
-    );
-    fails(vote(model, "out.csv", &["--model", "north.safetensors"]), 2, &["--model"]);
-    for only_onnx in [&["--fit"][..], &["--classes", "down,flat,up"]] {
-        fails(vote(["--model", "north.safetensors"], "out.csv", only_onnx), 2, &["--model", only_onnx[0]]);
+    let model = "--onnx models/float.onnx";
+    fails(vote(model, "out.csv", "--classes up,flat,down"), 3, &["float.onnx", "up, flat, down", "down, flat, up"]);
+    fails(vote(model, "out.csv", "--model north.safetensors"), 2, &["--model"]);
+    for (only_onnx, name) in [("--fit", "--fit"), ("--classes down,flat,up", "--classes")] {
+        fails(vote("--model north.safetensors", "out.csv", only_onnx), 2, &["--model", name]);
     }
-    fails(vote(["--onnx", "public"], "out.csv", &[]), 3, &["*.onnx"]);
-    let bytes = fs::read(place.path("models/float.onnx")).expect("a model");
+    fails(vote("--onnx public", "out.csv", ""), 3, &["*.onnx"]);
+    let bytes = place.bytes("models/float.onnx");
     // A file whose only field is a version has no graph.
     for (name, bytes, words) in [
         ("cut.onnx", &bytes[..bytes.len() / 2], "expected a model in ONNX's format"),
         ("version.onnx", &[8, 7], "no graph"),
     ] {
-        fs::write(place.path(name), bytes).expect("a file");
-        fails(vote(["--onnx", name], "out.csv", &[]), 3, &[name, words]);
+        place.write(name, bytes);
+        fails(vote(&format!("--onnx {name}"), "out.csv", ""), 3, &[name, words]);
     }
     GrayImage::from_pixel(20, 20, Luma([9])).save(place.path("public/00.png")).expect("a picture");
-    fails(vote(model, "out.csv", &[]), 3, &["00.png", "expected an image of 1x16x16, found 1x20x20"]);
+    fails(vote(model, "out.csv", ""), 3, &["00.png", "expected an image of 1x16x16, found 1x20x20"]);
     assert!(!place.path("out.csv").exists());
-    succeeds(vote(model, "out.csv", &["--fit"]));
+    succeeds(vote(model, "out.csv", "--fit"));
 }
 
 #[test]
@@ -242,10 +218,10 @@ fn labels_without_an_answer_are_skipped_and_positions_name_queries() {
             _ => format!("{query},{}\n", query % 3),
         })
         .collect();
-    fs::write(place.path("labels.csv"), format!("query,label\n{labels}")).expect("labels");
-    let train = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--grey", "--classes", "0,1,2"];
-    let train = [&train[..], &["--epochs", "1", "--out", "model.safetensors"]].concat();
-    let report = json(&place.succeeds(&[&train[..], &["--json"]].concat()));
+    place.write("labels.csv", format!("query,label\n{labels}"));
+    let train = "student train --pool public --labels labels.csv --grey --classes 0,1,2";
+    let train = format!("{train} --epochs 1 --out model.safetensors");
+    let report = place.json(&format!("{train} --json"));
     assert_eq!((&report["labelled"], &report["unanswered"]), (&24.into(), &6.into()));
     assert_eq!((&report["test"], &report["method"]), (&Value::Null, &"pseudo-labels".into()));
     assert!(report["seed"].is_u64() && report["pool"]["agreement"].is_f64());
@@ -256,69 +232,69 @@ fn labels_without_an_answer_are_skipped_and_positions_name_queries() {
         ("0,x", "found \"x\""),
         ("0,", "at least one query with a label"),
     ] {
-        fs::write(place.path("labels.csv"), format!("query,label\n{line}\n")).expect("labels");
-        place.fails(&[&train[..train.len() - 1], &["other"]].concat(), 3, &["labels.csv", words]);
+        place.write("labels.csv", format!("query,label\n{line}\n"));
+        place.fails(&train.replace("model.safetensors", "other"), 3, &["labels.csv", words]);
     }
-    fs::write(place.path("labels.csv"), "name,label\nno.png,1\n").expect("labels");
-    place.fails(&[&train[..train.len() - 1], &["other"]].concat(), 3, &["\"no.png\""]);
-    fs::write(place.path("labels.csv"), "query,answer\n0,1\n").expect("labels");
-    place.fails(&[&train[..train.len() - 1], &["other"]].concat(), 3, &["expected a column label"]);
+    place.write("labels.csv", "name,label\nno.png,1\n");
+    place.fails(&train.replace("model.safetensors", "other"), 3, &["\"no.png\""]);
+    place.write("labels.csv", "query,answer\n0,1\n");
+    place.fails(&train.replace("model.safetensors", "other"), 3, &["expected a column label"]);
     assert!(!place.path("other").exists());
 }
 
 #[test]
 fn wrong_inputs_are_refused_by_name() {
     let place = place();
-    let fails = |more: &[&str], code, words: &[&str]| place.fails(&train("north", "model", more), code, words);
-    fails(&["--classes", "down,flat"], 3, &["north/up", "down, flat"]);
-    fails(&["--patients", "prefix:-"], 3, &["left.png", "\"-\""]);
-    fs::write(place.path("patients.csv"), "file,group\n00_left.png,1\n").expect("patients");
-    fails(&["--patients", "patients.csv"], 3, &["patients.csv", "expected a column patient, found file, group"]);
-    fails(&["--patients", "dicom"], 3, &[".png", "expected a DICOM file with a patient id"]);
-    fails(&["--patients", "prefix:"], 2, &["--patients", "found none"]);
+    let fails = |more: &str, code, words: &[&str]| place.fails(&train("north", "model", more), code, words);
+    fails("--classes down,flat", 3, &["north/up", "down, flat"]);
+    fails("--patients prefix:-", 3, &["left.png", "\"-\""]);
+    place.write("patients.csv", "file,group\n00_left.png,1\n");
+    fails("--patients patients.csv", 3, &["patients.csv", "expected a column patient, found file, group"]);
+    fails("--patients dicom", 3, &[".png", "expected a DICOM file with a patient id"]);
+    fails("--patients prefix:", 2, &["--patients", "found none"]);
     // Folders 1, 2, 3 would be the classes 0, 1, 2, and so would the votes of a model for them.
     for (number, class) in CLASSES.iter().enumerate() {
         fs::rename(place.path(&format!("south/{class}")), place.path(&format!("south/{}", number + 1)))
             .expect("a folder");
     }
-    place.fails(&train("south", "model", &[]), 2, &["the class 1 would have the number 0", "--classes 1,2,3"]);
-    let names = ["--classes", "1,2,3", "--set", "teacher.steps=1"];
-    place.succeeds(&train("south", "numbered", &names));
-    fails(&["--parts", "2"], 2, &["`--classes`: needed with --parts"]);
-    let parts = ["--parts", "13", "--classes", "down,flat,up", "--patients", "prefix:_"];
-    fails(&parts, 3, &["of 13 has no image to train on", "12 patients"]);
+    place.fails(&train("south", "model", ""), 2, &["the class 1 would have the number 0", "--classes 1,2,3"]);
+    let names = "--classes 1,2,3 --set teacher.steps=1";
+    place.succeeds(&train("south", "numbered", names));
+    fails("--parts 2", 2, &["`--classes`: needed with --parts"]);
+    let parts = "--parts 13 --classes down,flat,up --patients prefix:_";
+    fails(parts, 3, &["of 13 has no image to train on", "12 patients"]);
     secret(&place.path("division.key"), "no key");
-    fails(&parts, 3, &["division.key", "64 hexadecimal digits"]);
-    fails(&["--validation", "1"], 2, &["--validation"]);
-    fails(&["--set", "teacher.architecture=large"], 2, &["teacher.architecture"]);
-    fails(&["--set", "student.method=gan"], 2, &["student.method", "[teacher]"]);
-    fails(&["--size", "8x8"], 2, &["too small"]);
+    fails(parts, 3, &["division.key", "64 hexadecimal digits"]);
+    fails("--validation 1", 2, &["--validation"]);
+    fails("--set teacher.architecture=large", 2, &["teacher.architecture"]);
+    fails("--set student.method=gan", 2, &["student.method", "[teacher]"]);
+    fails("--size 8x8", 2, &["too small"]);
     GrayImage::new(20, 16).save(place.path("north/up/odd.png")).expect("a picture");
-    fails(&[], 3, &["odd.png", "16x20"]);
+    fails("", 3, &["odd.png", "16x20"]);
     fs::create_dir(place.path("empty")).expect("a folder");
-    place.fails(&train("empty", "model", &[]), 3, &["empty", "2 to 256 classes, found 0"]);
-    place.fails(&train("missing", "model", &[]), 3, &["missing"]);
+    place.fails(&train("empty", "model", ""), 3, &["empty", "2 to 256 classes, found 0"]);
+    place.fails(&train("missing", "model", ""), 3, &["missing"]);
     npy(&place.path("images.npy"), "2, 16, 16", &[0; 512]);
-    place.fails(&["teacher", "train", "--images", "images.npy", "--out", "model"], 2, &["--labels"]);
+    place.fails("teacher train --images images.npy --out model", 2, &["--labels"]);
     assert!(!place.path("model").exists());
 
-    place.succeeds(&train("east", "model", &["--quiet"]));
-    let vote = |model: &str, more: &[&str], words: &[&str]| {
-        let start = ["teacher", "vote", "--model", model, "--images", "public", "--out", "votes.csv"];
-        place.fails(&[&start[..], more].concat(), 3, words);
+    place.succeeds(&train("east", "model", "--quiet"));
+    let vote = |model: &str, more: &str, words: &[&str]| {
+        let start = format!("teacher vote --model {model} --images public --out votes.csv");
+        place.fails(&format!("{start} {more}"), 3, words);
     };
-    let bytes = fs::read(place.path("model")).expect("a model");
-    fs::write(place.path("cut"), &bytes[..bytes.len() - 5]).expect("a file");
-    vote("cut", &[], &["cut", "truncated"]);
-    vote("public", &[], &["*.safetensors"]);
-    fs::write(place.path("list.csv"), "name\n00.png\nabsent.png\n").expect("a list");
-    vote("model", &["--query-list", "list.csv"], &["list.csv", "\"absent.png\""]);
+    let bytes = place.bytes("model");
+    place.write("cut", &bytes[..bytes.len() - 5]);
+    vote("cut", "", &["cut", "truncated"]);
+    vote("public", "", &["*.safetensors"]);
+    place.write("list.csv", "name\n00.png\nabsent.png\n");
+    vote("model", "--query-list list.csv", &["list.csv", "\"absent.png\""]);
 }
 
 #[test]
 fn the_example_has_the_folders_of_the_guide() {
     let place = Workplace::new("");
-    place.succeeds(&["data", "example", "--out", "trial"]);
+    place.succeeds("data example --out trial");
     for organisation in ["north", "east", "south"] {
         let folders = fs::read_dir(place.path(&format!("trial/{organisation}"))).expect("classes");
         let images = folders.map(|class| fs::read_dir(class.expect("a class").path()).expect("images").count());
@@ -329,5 +305,5 @@ fn the_example_has_the_folders_of_the_guide() {
     assert_eq!(image.dimensions(), (24, 24));
     // The margin that was cut off is empty, so the digit's borders are too.
     assert!(image.pixels().any(|pixel| pixel.0[0] > 200));
-    place.fails(&["data", "example", "--out", "trial"], 4, &["trial", "never overwritten"]);
+    place.fails("data example --out trial", 4, &["trial", "never overwritten"]);
 }

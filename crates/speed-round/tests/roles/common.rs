@@ -1,5 +1,6 @@
 //! Keys, made once for a build, and small simulated rounds.
 
+use std::fmt::Debug;
 use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -11,6 +12,8 @@ use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use speed_accountant::{Delta, PriceLimit};
+use speed_aggregation::log::RoundLog;
+use speed_aggregation::protocol::{RevealedSeed, SignedResult};
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::fixture::{copy_folder, fixture_of_this_test};
 use speed_core::{Circuit, Classes, Digest, NoisePlacement, RandomnessKind};
@@ -20,6 +23,9 @@ use speed_round::{Identity, LedgerOptions, Party, Refused, Roster, RoundFile, Ro
 use tempfile::TempDir;
 
 pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
+
+/// The randomness of a round that is no simulation.
+pub(crate) const REAL: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
 
 /// A directory with the student's keys.
 pub(crate) fn keys() -> &'static Path {
@@ -67,6 +73,16 @@ pub(crate) fn signing_key(name: &str) -> PathBuf {
 /// Returns the file of a teacher's signing key.
 pub(crate) fn key_of(teacher: usize) -> PathBuf {
     signing_key(&format!("hospital {teacher}"))
+}
+
+/// Returns a teacher's identity.
+pub(crate) fn identity(teacher: usize) -> Identity {
+    Identity::read(&key_of(teacher)).expect("a key")
+}
+
+/// Returns the identity of the server.
+pub(crate) fn server_identity() -> Identity {
+    Identity::read(&signing_key("server")).expect("a key")
 }
 
 fn party(name: &str) -> Party {
@@ -140,6 +156,48 @@ impl Progress for Silent {
     fn advance(&self, _: usize) {}
 }
 
+/// Simulates a crash with a panic when the argmax begins, or when the first queries are answered.
+pub(crate) enum Dies {
+    AtBegin,
+    AtAnswers,
+}
+
+impl Progress for Dies {
+    fn refused(&self, _: &Refusal) {}
+    fn begin(&self, _: usize, _: usize) {
+        assert!(matches!(self, Self::AtAnswers), "interrupted");
+    }
+    fn advance(&self, _: usize) {
+        panic!("interrupted");
+    }
+}
+
+/// Expects a refusal with these words.
+#[track_caller]
+pub(crate) fn says<T: Debug>(result: Result<T, Refused>, words: &str) -> Refused {
+    let error = result.expect_err(words);
+    assert!(error.to_string().contains(words), "{error}");
+    error
+}
+
+/// Expects a refusal with these words and this exit code.
+#[track_caller]
+pub(crate) fn refused<T: Debug>(result: Result<T, Refused>, code: u8, words: &str) -> Refused {
+    let error = says(result, words);
+    assert_eq!(error.exit_code().code(), code, "{error}");
+    error
+}
+
+/// Expects the mode of a file or a folder, where there are modes.
+#[track_caller]
+pub(crate) fn assert_mode(path: &Path, mode: u32) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(fs::metadata(path).expect("a file").permissions().mode() & 0o777, mode, "{}", path.display());
+    }
+}
+
 impl RoundFolder {
     pub(crate) fn new(terms: &Terms) -> Self {
         Self::make(terms, false)
@@ -185,6 +243,45 @@ impl RoundFolder {
 
     pub(crate) fn inbox(&self, name: &str) -> PathBuf {
         self.path("inbox").join(name)
+    }
+
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).expect(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        String::from_utf8(self.bytes(name)).expect("text")
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).expect(name);
+    }
+
+    pub(crate) fn result(&self) -> SignedResult {
+        SignedResult::from_bytes(&self.bytes("result")).expect("whole")
+    }
+
+    pub(crate) fn log(&self) -> RoundLog {
+        RoundLog::from_bytes(&self.bytes("result.log")).expect("whole")
+    }
+
+    pub(crate) fn seed(&self) -> RevealedSeed {
+        RevealedSeed::from_bytes(&self.bytes("seed")).expect("whole")
+    }
+
+    /// Returns a message of a teacher for this round.
+    pub(crate) fn message(&self, teacher: usize, labels: &[u8]) -> Vec<u8> {
+        let path = self.path("message");
+        let _ = fs::remove_file(&path);
+        self.answer(teacher, labels, &path);
+        self.bytes("message")
+    }
+
+    /// Writes a teacher's message for this round, which is no simulation, to the inbox.
+    pub(crate) fn answer_really(&self, teacher: usize, votes: &str) {
+        self.write("votes.csv", votes);
+        let options = self.teacher_options(teacher, &self.inbox(&format!("{teacher}")));
+        teacher::answer(&TeacherOptions { randomness: REAL, ..options }).expect("valid");
     }
 
     /// Writes a teacher's message for this round to `out`.
@@ -255,19 +352,25 @@ impl RoundFolder {
         server::aggregate(options, &self.path("inbox"), &self.path("result"), progress)
     }
 
-    /// Decrypts a result and keeps the key.
-    pub(crate) fn open(&self, secret_key: &Path, result: &str, out: &Path) -> Result<student::OpenReport, Refused> {
-        student::open(&student::OpenOptions {
-            secret_key: secret_key.to_path_buf(),
+    /// Returns the options that decrypt the unverified result with the secret key and keep the key.
+    pub(crate) fn open_options(&self) -> student::OpenOptions {
+        student::OpenOptions {
+            secret_key: keys().join("secret.key"),
             part: None,
-            result: self.path(result),
+            result: self.path("result"),
             round: self.path("round.toml"),
             verifications: Vec::new(),
             unverified: true,
             known: None,
             keep_keys: true,
-            out: out.to_path_buf(),
-        })
+            out: self.path("labels.csv"),
+        }
+    }
+
+    /// Decrypts a result and keeps the key.
+    pub(crate) fn open(&self, secret_key: &Path, result: &str, out: &Path) -> Result<student::OpenReport, Refused> {
+        let (secret_key, out) = (secret_key.to_path_buf(), out.to_path_buf());
+        student::open(&student::OpenOptions { secret_key, result: self.path(result), out, ..self.open_options() })
     }
 
     /// Returns the labels of the result, as written to their file.

@@ -1,28 +1,25 @@
 //! Logs that a lying server signs, and the honest ones that must not be taken for lies.
 
-use std::fs;
-
 use speed_aggregation::log::{LogEntry, LogEvent, RoundLog};
 use speed_core::Digest;
 use speed_round::server::{self, VerifyReport};
-use speed_round::{Identity, LogCheckOptions, Refused, check_log};
+use speed_round::teacher::{self, TeacherOptions};
+use speed_round::{LogCheckOptions, Refused, check_log};
 
-use crate::common::{RoundFolder, Silent, signing_key};
+use crate::common::{REAL, RoundFolder, Silent, identity, says, server_identity};
 use crate::lying_server::{
     QUERIES, answered, evaluate, evaluated, real_terms, server_options, sign_verification, verify_options,
 };
 
 /// The entries of the round's log.
 fn entries_of(folder: &RoundFolder) -> Vec<LogEntry> {
-    let log = RoundLog::from_bytes(&fs::read(folder.path("result.log")).expect("a log")).expect("whole");
-    log.entries().to_vec()
+    folder.log().entries().to_vec()
 }
 
 /// Writes a log of these entries, which the server signed.
 fn write_log(folder: &RoundFolder, entries: &[LogEntry]) {
-    let server = Identity::read(&signing_key("server")).expect("a key");
-    let log = RoundLog::new(folder.file.id(), entries.to_vec(), |digest| server.sign(digest));
-    fs::write(folder.path("false.log"), log.to_bytes()).expect("a log");
+    let log = RoundLog::new(folder.file.id(), entries.to_vec(), |digest| server_identity().sign(digest));
+    folder.write("false.log", log.to_bytes());
 }
 
 /// Verifies the result with a log of these entries, which the server signed.
@@ -66,8 +63,7 @@ fn two_logs_of_a_server_are_told_apart_by_the_verification() {
     *other.last_mut().expect("a result") = LogEntry::of_round(LogEvent::Result, Digest::of("another"));
     for entries in [honest[..honest.len() - 1].to_vec(), other] {
         write_log(&folder, &entries);
-        let error = check("false.log").expect_err("another log").to_string();
-        assert!(error.contains("the verifier saw the one with"), "{error}");
+        says(check("false.log"), "the verifier saw the one with");
     }
     // A log with a received message of a teacher whom it does not count convicts the server.
     let mut silent = honest;
@@ -114,8 +110,7 @@ fn a_server_that_signs_a_log_of_another_form_is_convicted() {
         assert!(!report.honest && report.log_differs, "{words}");
         assert!(fault.contains(&format!("entry {place} ")) && fault.contains(words), "{words}: {fault}");
         // The teacher's message is counted, so only the form is wrong.
-        let error = checked(&folder).expect_err(words).to_string();
-        assert!(error.ends_with(&fault), "{words}: {error}");
+        assert!(says(checked(&folder), &fault).to_string().ends_with(&fault), "{words}");
     }
 }
 
@@ -145,21 +140,17 @@ fn a_log_with_refused_and_second_and_received_messages_convicts_no_server() {
     let folder = answered("refusals");
     // A message of another round, and a second one of a teacher; the inbox is read in the order of names.
     let other = RoundFolder::new(&real_terms("another round"));
-    fs::write(other.path("votes.csv"), "0\n".repeat(QUERIES)).expect("votes");
+    other.write("votes.csv", "0\n".repeat(QUERIES));
     let options = other.teacher_options(3, &folder.inbox("00"));
-    let randomness = speed_round::RoundRandomness::OPERATING_SYSTEM;
-    let options = speed_round::teacher::TeacherOptions { randomness, ..options };
-    speed_round::teacher::answer(&options).expect("valid");
-    fs::write(folder.path("votes.csv"), "3\n".repeat(QUERIES)).expect("votes");
+    teacher::answer(&TeacherOptions { randomness: REAL, ..options }).expect("valid");
+    folder.write("votes.csv", "3\n".repeat(QUERIES));
     let options = folder.teacher_options(0, &folder.inbox("05"));
     let registry = folder.path("second.registry");
     let ledger = speed_round::LedgerOptions { path: folder.path("second.ledger"), ..options.ledger.clone() };
-    let options = speed_round::teacher::TeacherOptions { randomness, registry, ledger, ..options };
-    speed_round::teacher::answer(&options).expect("valid");
+    teacher::answer(&TeacherOptions { randomness: REAL, registry, ledger, ..options }).expect("valid");
     // The message of teacher 2 comes over the network as well.
-    let from = Identity::read(&crate::common::key_of(2)).expect("a key").key();
     let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
-    let message = round.check_message(fs::read(folder.inbox("2")).expect("a message"), from).expect("its own");
+    let message = round.check_message(folder.bytes("inbox/2"), identity(2).key()).expect("its own");
     assert!(server::Reception::open(&round).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
     drop(round);
     evaluate(&folder);
@@ -199,9 +190,8 @@ fn a_later_log_of_an_honest_server_begins_with_the_entries_of_an_earlier_one() {
     let mut logs = vec![log()];
     let mut reception = server::Reception::open(&round).expect("readable");
     for teacher in [2, 0] {
-        let message = fs::read(folder.inbox(&format!("{teacher}"))).expect("a message");
-        let from = Identity::read(&crate::common::key_of(teacher)).expect("a key").key();
-        let message = round.check_message(message, from).expect("its own");
+        let message = folder.bytes(&format!("inbox/{teacher}"));
+        let message = round.check_message(message, identity(teacher).key()).expect("its own");
         assert!(reception.keep(&[message], &[]).expect("kept")[0].is_ok());
         logs.push(log());
         assert_eq!(logs.last(), Some(&log()), "the same file for all hospitals");
@@ -209,12 +199,10 @@ fn a_later_log_of_an_honest_server_begins_with_the_entries_of_an_earlier_one() {
     drop(reception);
     drop(round);
     evaluate(&folder);
-    logs.push(fs::read(folder.path("result.log")).expect("a log"));
+    logs.push(folder.bytes("result.log"));
     // After the result it does not grow.
     let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
-    let message = fs::read(folder.inbox("1")).expect("a message");
-    let from = Identity::read(&crate::common::key_of(1)).expect("a key").key();
-    let message = round.check_message(message, from).expect("its own");
+    let message = round.check_message(folder.bytes("inbox/1"), identity(1).key()).expect("its own");
     let mut reception = server::Reception::open(&round).expect("readable");
     assert!(reception.keep(&[message], &[]).expect("decided")[0].is_err());
     assert_eq!(logs.last(), Some(&round.log().expect("a registry").to_bytes()));
@@ -229,7 +217,7 @@ fn a_later_log_of_an_honest_server_begins_with_the_entries_of_an_earlier_one() {
     entries.swap(0, 1);
     write_log(&folder, &entries);
     assert_eq!(checked(&folder), Ok(3), "alone it is a possible log");
-    let other = fs::read(folder.path("false.log")).expect("a log");
+    let other = folder.bytes("false.log");
     for log in &logs[2..] {
         let (one, two) = (entry_bytes(log), entry_bytes(&other));
         assert!(!one.starts_with(two) && !two.starts_with(one));

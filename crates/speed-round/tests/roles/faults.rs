@@ -7,11 +7,11 @@ use speed_aggregation::protocol::Submission;
 use speed_core::NoisePlacement;
 use speed_mechanism::{BinomialShare, Mechanism, NoiseGenerator};
 use speed_round::server::ServerOptions;
-use speed_round::teacher::TeacherOptions;
+use speed_round::teacher::{self, TeacherOptions};
 use speed_round::{RoundRandomness, student};
 
 use crate::attacks::resigned;
-use crate::common::{RoundFolder, SEED, Silent, keys, noise, reasons, round_options, terms};
+use crate::common::{RoundFolder, SEED, Silent, keys, noise, reasons, refused, round_options, says, terms};
 
 /// Replaces the checksum by the correct one.
 pub(crate) fn seal(bytes: &mut [u8]) {
@@ -23,18 +23,12 @@ pub(crate) fn seal(bytes: &mut [u8]) {
 
 /// Creates a message of a teacher in this directory's round.
 fn good(folder: &RoundFolder, teacher: usize) -> Vec<u8> {
-    let path = folder.path("message");
-    let _ = fs::remove_file(&path);
-    folder.answer(teacher, &[2, 1], &path);
-    fs::read(path).expect("a message")
+    folder.message(teacher, &[2, 1])
 }
 
 /// Creates another message of the same teacher.
 fn another(folder: &RoundFolder, teacher: usize) -> Vec<u8> {
-    let path = folder.path("another");
-    let _ = fs::remove_file(&path);
-    folder.answer(teacher, &[0, 0], &path);
-    fs::read(path).expect("a message")
+    folder.message(teacher, &[0, 0])
 }
 
 /// Creates a valid message and changes it.
@@ -60,7 +54,7 @@ fn answer_under_another_key(folder: &RoundFolder) {
     let (round, public_key) = (folder.path("other-round.toml"), other_keys.join("public.key"));
     student::round(&terms("faults", 2, 20), &round_options(&public_key, &round)).expect("valid");
     let options = folder.teacher_options(8, &folder.inbox("teacher-08.msg"));
-    speed_round::teacher::answer(&TeacherOptions { public_key, round, ..options }).expect("valid");
+    teacher::answer(&TeacherOptions { public_key, round, ..options }).expect("valid");
 }
 
 /// Fills the inbox: teachers 0, 1, 2, 3 and 19 answer correctly, and most others each with a different fault. File
@@ -169,9 +163,8 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     let folder = RoundFolder::new(&terms);
     folder.answer(0, &[1], &folder.inbox("teacher-0.msg"));
     fs::write(folder.inbox("teacher-1.msg"), b"SPEEDAGG but cut").expect("inbox");
-    let error = folder.aggregate().expect_err("too few");
-    assert_eq!(error.to_string(), "1 of 3 teachers gave a usable answer, at least 2 must");
-    assert_eq!(error.exit_code().code(), 3);
+    let error = refused(folder.aggregate(), 3, "").to_string();
+    assert_eq!(error, "1 of 3 teachers gave a usable answer, at least 2 must");
 
     // A valid answer comes, and a larger minimum is respected; a minimum below the round's is refused.
     fs::remove_file(folder.inbox("teacher-1.msg")).expect("removed");
@@ -180,9 +173,13 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
         let options = ServerOptions { min_teachers: Some(min_teachers), ..folder.options() };
         folder.aggregate_with(&options, &Silent)
     };
-    let refused = |minimum, words: &str| with(minimum).expect_err(words).to_string().starts_with(words);
-    assert!(refused(3, "2 of 3 teachers gave a usable answer, at least 3 must"));
-    assert!(refused(1, "--min-teachers 1: ") && refused(4, "--min-teachers 4: "));
+    for (minimum, words) in [
+        (3, "2 of 3 teachers gave a usable answer, at least 3 must"),
+        (1, "--min-teachers 1: "),
+        (4, "--min-teachers 4: "),
+    ] {
+        assert!(says(with(minimum), words).to_string().starts_with(words));
+    }
     let report = with(2).expect("enough");
     assert_eq!((report.counted, &report.missing[..]), (2, &[2][..]));
     assert_eq!(folder.labels(), "query,label\n0,1\n");
@@ -190,11 +187,11 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
     // The sum is closed, so these are too late; another message of a counted teacher is a duplicate.
     folder.answer(2, &[0], &folder.inbox("teacher-2.msg"));
     folder.answer(0, &[0], &folder.inbox("teacher-0-again.msg"));
-    let before = fs::read(folder.path("result")).expect("a result");
+    let before = folder.bytes("result");
     let report = with(2).expect("done already");
     assert_eq!(reasons(&report), [(Some(0), "duplicate"), (Some(2), "late")]);
     assert_eq!((report.counted, report.resumed), (2, 1));
-    assert_eq!(fs::read(folder.path("result")).expect("a result"), before);
+    assert_eq!(folder.bytes("result"), before);
 }
 
 #[test]

@@ -11,9 +11,9 @@ use speed_core::Digest;
 use speed_core::fixture::fixture_of_this_test;
 use speed_round::opener::{self, OpenerOptions, OpenerReport, ShareState};
 use speed_round::server::{self, VerifyOptions};
-use speed_round::{Identity, Refused, RoundFile, RoundRandomness, RoundRegistry, Terms, student, teacher};
+use speed_round::{Refused, RoundFile, RoundRandomness, RoundRegistry, Terms, student, teacher};
 
-use crate::common::{RoundFolder, SEED, Silent, key_of, keys, signing_key, terms};
+use crate::common::{RoundFolder, SEED, Silent, assert_mode, identity, key_of, keys, refused, server_identity, terms};
 use crate::faults::seal;
 use crate::lying_server::{evaluated, reveal_options, verify_options};
 
@@ -59,7 +59,7 @@ pub(crate) fn verified() -> RoundFolder {
 
 /// Writes a result of other terms with the signatures of server and opener, as both could make it with other programs.
 pub(crate) fn sign_result(folder: &RoundFolder) {
-    let template = SignedResult::from_bytes(&fs::read(verified().path("result")).expect("a result")).expect("whole");
+    let template = verified().result();
     let answer = template.list().answers().next().expect("one").to_bytes();
     let queries = u32::try_from(folder.file.round().shape().queries()).expect("few");
     let answers: Vec<EncryptedAnswer> = (0..queries)
@@ -73,24 +73,21 @@ pub(crate) fn sign_result(folder: &RoundFolder) {
         .collect();
     let statuses = vec![TeacherStatus::Counted; 3];
     let list = AnswerList::new(folder.file.round(), folder.file.key(), statuses, &answers).expect("in order");
-    let server = Identity::read(&signing_key("server")).expect("a key");
-    let result = SignedResult::new(list, template.sum(), |digest| server.sign(digest)).to_bytes();
+    let result = SignedResult::new(list, template.sum(), |digest| server_identity().sign(digest)).to_bytes();
     sign_verification(folder, OPENER, OPENER, Digest::of(&result), "verification");
-    fs::write(folder.path("result"), result).expect("a file");
+    folder.write("result", result);
 }
 
 /// Writes a teacher's verification of a result, in the name of a teacher.
 fn sign_verification(folder: &RoundFolder, teacher: usize, named: usize, result: Digest, name: &str) -> PathBuf {
-    let identity = Identity::read(&key_of(teacher)).expect("a key");
-    let bytes = Verification::new(folder.file.id(), [result; 2], named, |digest| identity.sign(digest)).to_bytes();
-    fs::write(folder.path(name), bytes).expect("a file");
+    let sign = |digest| identity(teacher).sign(digest);
+    folder.write(name, Verification::new(folder.file.id(), [result; 2], named, sign).to_bytes());
     folder.path(name)
 }
 
 /// A teacher's message; the opener has this registry.
 pub(crate) fn answer(folder: &RoundFolder, teacher: usize, randomness: RoundRandomness, opener: &Path) {
-    fs::write(folder.path("votes.csv"), labels().iter().map(|label| format!("{label}\n")).collect::<String>())
-        .expect("votes");
+    folder.write("votes.csv", labels().iter().map(|label| format!("{label}\n")).collect::<String>());
     let mut options = folder.teacher_options(teacher, &folder.inbox(&format!("{teacher}")));
     options.randomness = randomness;
     if teacher == OPENER {
@@ -128,28 +125,21 @@ fn part(folder: &RoundFolder) -> OpenerReport {
     opener::part(&options(folder)).expect("a verified result")
 }
 
-fn open(folder: &RoundFolder, key: &str, part: Option<&str>) -> Result<String, Refused> {
-    let out = folder.path("labels.csv");
-    let _ = fs::remove_file(&out);
-    student::open(&student::OpenOptions {
+/// The options that open the verified result with a share of the student and a part.
+pub(crate) fn open_options(folder: &RoundFolder, key: &str, part: Option<&str>) -> student::OpenOptions {
+    student::OpenOptions {
         secret_key: folder.path(key),
         part: part.map(|part| folder.path(part)),
-        result: folder.path("result"),
-        round: folder.path("round.toml"),
         verifications: vec![folder.path("verification")],
         unverified: false,
-        known: None,
-        keep_keys: true,
-        out: out.clone(),
-    })?;
-    Ok(fs::read_to_string(out).expect("labels"))
+        ..folder.open_options()
+    }
 }
 
-#[track_caller]
-pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, code: u8, words: &str) {
-    let error = result.expect_err(words);
-    assert!(error.to_string().contains(words), "{error}");
-    assert_eq!(error.exit_code().code(), code, "{error}");
+fn open(folder: &RoundFolder, key: &str, part: Option<&str>) -> Result<String, Refused> {
+    let _ = fs::remove_file(folder.path("labels.csv"));
+    student::open(&open_options(folder, key, part))?;
+    Ok(folder.text("labels.csv"))
 }
 
 #[test]
@@ -166,7 +156,7 @@ fn student_and_opener_open_a_round_together() {
         (OPENER, QUERIES, false, ShareState::Destroyed)
     );
     assert!(!folder.path("opener.share").exists());
-    let bytes = fs::read(folder.path("part")).expect("a part");
+    let bytes = folder.bytes("part");
     assert_eq!(bytes.len(), OpeningPart::size(folder.file.round()));
     let text = open(&folder, "student.share", Some("part")).expect("both");
     let lines: String = labels().iter().enumerate().map(|(query, label)| format!("{query},{label}\n")).collect();
@@ -174,19 +164,13 @@ fn student_and_opener_open_a_round_together() {
     // Again without the share: the same bytes, also at another path.
     let again = opener::part(&OpenerOptions { out: folder.path("again"), ..options(&folder) }).expect("the same");
     assert!(again.repeated && again.share == ShareState::Missing);
-    assert_eq!(fs::read(folder.path("again")).expect("a part"), bytes);
+    assert_eq!(folder.bytes("again"), bytes);
     assert!(part(&folder).repeated, "the same file is accepted");
     // The student's share is destroyed with its labels.
     let mut open = student::OpenOptions {
-        secret_key: folder.path("student.share"),
-        part: Some(folder.path("part")),
-        result: folder.path("result"),
-        round: folder.path("round.toml"),
         verifications: Vec::new(),
-        unverified: false,
-        known: None,
         keep_keys: false,
-        out: folder.path("labels.csv"),
+        ..open_options(&folder, "student.share", Some("part"))
     };
     let report = student::open(&open).expect("both");
     assert!(report.key_destroyed && report.opener == Some(OPENER) && !folder.path("student.share").exists());
@@ -254,14 +238,13 @@ fn a_student_that_colludes_with_the_server_opens_no_message() {
     assert!(read.iter().filter(|vote| vote.abs() < 400).count() <= 10, "{read:?}");
     // The result is encrypted under this key, which none of their files contains.
     let key = SecretKey::from_bytes(&file).expect("a key");
-    let list = SignedResult::from_bytes(&fs::read(folder.path("result")).expect("a result")).expect("whole");
+    let list = folder.result();
     assert!(list.list().answers().all(|answer| key.open(&answer).is_ok()), "the complete key opens the result");
 }
 
 /// A result of the server's choice with its own signature: each answer is an encryption of a bit of the key, as in a probe.
 fn probing(folder: &RoundFolder) -> Vec<u8> {
-    let result = SignedResult::from_bytes(&fs::read(folder.path("result")).expect("a result")).expect("whole");
-    let server = Identity::read(&signing_key("server")).expect("a key");
+    let result = folder.result();
     let answers: Vec<EncryptedAnswer> = result
         .list()
         .answers()
@@ -278,16 +261,16 @@ fn probing(folder: &RoundFolder) -> Vec<u8> {
         .collect();
     let statuses = result.list().statuses().to_vec();
     let list = AnswerList::new(folder.file.round(), folder.file.key(), statuses, &answers).expect("in order");
-    SignedResult::new(list, result.sum(), |digest| server.sign(digest)).to_bytes()
+    SignedResult::new(list, result.sum(), |digest| server_identity().sign(digest)).to_bytes()
 }
 
 #[test]
 fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
     let folder = verified();
     let probe = probing(&folder);
-    fs::write(folder.path("probe"), &probe).expect("a file");
+    folder.write("probe", &probe);
     // If the opener made a part of it, the words would be bits of its share, through any flooding below a half.
-    let share = OpenerShare::from_bytes(&fs::read(folder.path("opener.share")).expect("a share")).expect("a share");
+    let share = OpenerShare::from_bytes(&folder.bytes("opener.share")).expect("a share");
     let list = SignedResult::from_bytes(&probe).expect("whole");
     let leaked = share.part(list.list(), (Digest::of(&probe), OPENER), |_| {
         speed_aggregation::protocol::Signature::from_bytes([0; 64])
@@ -302,31 +285,22 @@ fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
     refused(opener::part(&probed), 3, "is of the result with SHA-256");
     // A verification by another teacher does not count, even one that colludes.
     let other = sign_verification(&folder, 2, 2, Digest::of(&probe), "other");
-    refused(
-        opener::part(&OpenerOptions { verification: other, ..probed.clone() }),
-        3,
-        "by teacher 2, expected one by the opener, teacher 1",
-    );
+    let colluding = OpenerOptions { verification: other, ..probed.clone() };
+    refused(opener::part(&colluding), 3, "by teacher 2, expected one by the opener, teacher 1");
     let forged = sign_verification(&folder, 2, OPENER, Digest::of(&probe), "forged");
     refused(opener::part(&OpenerOptions { verification: forged, ..probed.clone() }), 3, "is not signed by teacher 1");
     assert!(!folder.path("part").exists() && folder.path("opener.share").exists());
     // The honest result with the verification of another teacher.
-    let honest = Digest::of(fs::read(folder.path("result")).expect("a result"));
+    let honest = Digest::of(folder.bytes("result"));
     let verification = sign_verification(&folder, 0, 0, honest, "of teacher 0");
     let with_other = OpenerOptions { verification, ..options(&folder) };
     refused(opener::part(&with_other), 3, "by teacher 0");
     // Another party's signing key, another file as share.
-    refused(
-        opener::part(&OpenerOptions { signing_key: key_of(0), ..options(&folder) }),
-        3,
-        "is not the round's opener",
-    );
+    let stranger = OpenerOptions { signing_key: key_of(0), ..options(&folder) };
+    refused(opener::part(&stranger), 3, "is not the round's opener");
     let swapped = OpenerOptions { share: folder.path("student.share"), ..options(&folder) };
-    refused(
-        opener::part(&swapped),
-        3,
-        "is a student's share of a secret key (student.share), expected an opener's share",
-    );
+    let words = "is a student's share of a secret key (student.share), expected an opener's share";
+    refused(opener::part(&swapped), 3, words);
     assert!(!folder.path("part").exists());
 }
 
@@ -351,7 +325,7 @@ fn an_opener_makes_a_part_of_one_result_of_a_round() {
     let folder = verified();
     let kept = OpenerOptions { keep_share: true, ..options(&folder) };
     assert_eq!(opener::part(&kept).expect("verified").share, ShareState::Kept);
-    let first = fs::read(folder.path("part")).expect("a part");
+    let first = folder.bytes("part");
     // A second result with the signatures of the server and of the opener as its verifier.
     for name in ["result", "verification"] {
         fs::rename(folder.path(name), folder.path(&format!("{name}.1"))).expect("a file");
@@ -368,87 +342,68 @@ fn an_opener_makes_a_part_of_one_result_of_a_round() {
         ..kept
     };
     assert!(opener::part(&again).expect("the first result").repeated);
-    assert_eq!(fs::read(folder.path("again")).expect("a part"), first);
+    assert_eq!(folder.bytes("again"), first);
 }
 
 #[test]
 fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
     let folder = verified();
     part(&folder);
-    let bytes = fs::read(folder.path("part")).expect("a part");
+    let bytes = folder.bytes("part");
     refused(open(&folder, "student.share", None), 2, "give --part FILE");
+    let refuses = |key: &str, part: &str, words: &str| {
+        refused(open(&folder, key, Some(part)), 3, words);
+    };
     fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
-    refused(open(&folder, "secret.key", Some("part")), 3, "is a secret key (secret.key), expected a student's share");
+    refuses("secret.key", "part", "is a secret key (secret.key), expected a student's share");
     fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
-    refused(
-        open(&folder, "opener.share", Some("part")),
-        3,
-        "is an opener's share of a secret key (opener.share), expected a student's",
-    );
-    refused(open(&folder, "student.share", Some("result")), 3, "is a round's result, expected an opener's part");
-    let write = |name: &str, bytes: &[u8]| fs::write(folder.path(name), bytes).expect("a file");
+    refuses("opener.share", "part", "is an opener's share of a secret key (opener.share), expected a student's");
+    refuses("student.share", "result", "is a round's result, expected an opener's part");
     for at in (0..bytes.len()).step_by(7) {
         let mut changed = bytes.clone();
         changed[at] ^= 1;
-        write("changed", &changed);
+        folder.write("changed", &changed);
         assert!(open(&folder, "student.share", Some("changed")).is_err(), "{at}");
         seal(&mut changed);
-        write("changed", &changed);
+        folder.write("changed", &changed);
         // The checksum at the end was restored.
         let is_checksum = at >= bytes.len() - 16;
         assert_eq!(open(&folder, "student.share", Some("changed")).is_ok(), is_checksum, "{at}");
     }
-    write("short", &bytes[..bytes.len() - 1]);
+    folder.write("short", &bytes[..bytes.len() - 1]);
     assert!(open(&folder, "student.share", Some("short")).is_err());
-    write("long", &vec![0; OpeningPart::MAX_BYTES + 1]);
-    refused(open(&folder, "student.share", Some("long")), 3, "expected at most");
+    folder.write("long", vec![0; OpeningPart::MAX_BYTES + 1]);
+    refuses("student.share", "long", "expected at most");
     // Parts that other parties sign, in their own name and in the opener's.
-    let share = OpenerShare::from_bytes(&fs::read(folder.path("opener.share")).expect("a share")).expect("a share");
-    let result = fs::read(folder.path("result")).expect("a result");
+    let share = OpenerShare::from_bytes(&folder.bytes("opener.share")).expect("a share");
+    let result = folder.bytes("result");
     let list = SignedResult::from_bytes(&result).expect("whole");
     let part_by = |signer: usize, named: usize, digest: Digest| {
-        let identity = Identity::read(&key_of(signer)).expect("a key");
-        share.part(list.list(), (digest, named), |digest| identity.sign(digest)).expect("a part").to_bytes()
+        share.part(list.list(), (digest, named), |digest| identity(signer).sign(digest)).expect("a part").to_bytes()
     };
     for (signer, named) in [(2, 2), (2, OPENER), (OPENER, 2)] {
-        write("other", &part_by(signer, named, Digest::of(&result)));
-        refused(open(&folder, "student.share", Some("other")), 3, "is not signed by the round's opener \"hospital 1\"");
+        folder.write("other", part_by(signer, named, Digest::of(&result)));
+        refuses("student.share", "other", "is not signed by the round's opener \"hospital 1\"");
     }
-    write("other", &part_by(OPENER, OPENER, Digest::of(b"another result")));
-    refused(open(&folder, "student.share", Some("other")), 3, "is of the result with SHA-256");
+    folder.write("other", part_by(OPENER, OPENER, Digest::of(b"another result")));
+    refuses("student.share", "other", "is of the result with SHA-256");
     let mut other = bytes;
     other[12] ^= 1;
     seal(&mut other);
-    write("other", &other);
-    refused(open(&folder, "student.share", Some("other")), 3, "is of round");
+    folder.write("other", &other);
+    refuses("student.share", "other", "is of round");
 
     // A round that the student opens alone takes no part and no share, and has no opener.
     let alone = evaluated();
     let open_alone = |key: PathBuf, part: Option<PathBuf>| {
-        student::open(&student::OpenOptions {
-            secret_key: key,
-            part,
-            result: alone.path("result"),
-            round: alone.path("round.toml"),
-            verifications: Vec::new(),
-            unverified: true,
-            known: None,
-            keep_keys: true,
-            out: alone.path("labels.csv"),
-        })
+        student::open(&student::OpenOptions { secret_key: key, part, ..alone.open_options() })
     };
     let whole = keys().join("secret.key");
     refused(open_alone(whole, Some(folder.path("part"))), 2, "remove --part");
-    refused(
-        open_alone(folder.path("student.share"), None),
-        3,
-        "is a student's share of a secret key (student.share), expected a secret key",
-    );
-    refused(
-        opener::part(&OpenerOptions { round: alone.path("round.toml"), ..options(&folder) }),
-        2,
-        "it has no opener",
-    );
+    let words = "is a student's share of a secret key (student.share), expected a secret key";
+    refused(open_alone(folder.path("student.share"), None), 3, words);
+    let without = OpenerOptions { round: alone.path("round.toml"), ..options(&folder) };
+    refused(opener::part(&without), 2, "it has no opener");
 }
 
 #[test]
@@ -459,10 +414,8 @@ fn keys_are_split_if_and_only_if_the_round_has_an_opener() {
     let lengths: Vec<usize> = report.expect("an empty folder").files.iter().map(|(_, bytes)| *bytes).collect();
     assert_eq!(lengths, [16_516, 16_516, 16_448, 102_539_392]);
     assert!(!path("secret.key").exists());
-    #[cfg(unix)]
-    for name in ["student.share", "opener.share"] {
-        use std::os::unix::fs::PermissionsExt;
-        assert_eq!(fs::metadata(path(name)).expect("a share").permissions().mode() & 0o777, 0o600);
+    for share in ["student.share", "opener.share"] {
+        assert_mode(&path(share), 0o600);
     }
     let again = student::keygen_joint(folder.path(), &Parameters::TOURNAMENT_128, SEED);
     refused(again, 4, "never overwritten");
@@ -480,17 +433,8 @@ fn keys_are_split_if_and_only_if_the_round_has_an_opener() {
         read.opener().map(|(index, party)| (index, party.name().to_owned())),
         Some((OPENER, format!("hospital {OPENER}")))
     );
-    refused(
-        student::round(
-            &joint_terms("whole"),
-            &crate::common::round_options(&keys().join("public.key"), &path("other.toml")),
-        ),
-        2,
-        "speed student keygen --joint",
-    );
-    refused(
-        round(&Terms { opener: Some("nobody".into()), ..joint_terms("n") }, "n.toml"),
-        2,
-        "is not the name of one of the parties",
-    );
+    let whole = crate::common::round_options(&keys().join("public.key"), &path("other.toml"));
+    refused(student::round(&joint_terms("whole"), &whole), 2, "speed student keygen --joint");
+    let nobody = Terms { opener: Some("nobody".into()), ..joint_terms("n") };
+    refused(round(&nobody, "n.toml"), 2, "is not the name of one of the parties");
 }

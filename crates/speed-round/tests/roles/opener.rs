@@ -5,15 +5,17 @@ use std::fs;
 use speed_aggregation::protocol::OpeningPart;
 use speed_core::{Digest, RandomnessKind};
 use speed_round::opener::{self, OpenerOptions, ShareState};
+use speed_round::server::ServerOptions;
 use speed_round::student::{self, KnownOptions, OpenOptions, OpenReport};
-use speed_round::{Identity, Refused, RoundFile, RoundRandomness, RoundRegistry, Terms, server};
+use speed_round::teacher::{self, TeacherOptions};
+use speed_round::{Refused, RoundFile, RoundRegistry, Terms};
 
-use crate::common::{RoundFolder, Silent, key_of, noise, terms};
+use crate::common::{REAL, RoundFolder, Silent, identity, noise, refused, terms};
 use crate::faults::seal;
 use crate::joint::{
-    OPENER, QUERIES, answer, joint_terms, labels, options, refused, shares, sign_result, verified, verify,
+    OPENER, QUERIES, answer, joint_terms, labels, open_options, options, shares, sign_result, verified, verify,
 };
-use crate::lying_server::reveal_options;
+use crate::lying_server::evaluate;
 
 /// The terms of a real round.
 fn real(terms: Terms) -> Terms {
@@ -29,12 +31,9 @@ fn exact_terms(name: &str) -> Terms {
 fn real_round() -> RoundFolder {
     RoundFolder::made_once("real", || {
         let folder = RoundFolder::with_proofs(&exact_terms("real"));
-        let randomness = RoundRandomness::OPERATING_SYSTEM;
         // Two of three, because proofs take time.
-        (0..2).for_each(|teacher| answer(&folder, teacher, randomness, &folder.path("opener.registry")));
-        let options = server::ServerOptions { copies: Some(folder.path("copies")), randomness, ..folder.options() };
-        folder.aggregate_with(&options, &Silent).expect("enough");
-        server::reveal(&reveal_options(&folder)).expect("a result");
+        (0..2).for_each(|teacher| answer(&folder, teacher, REAL, &folder.path("opener.registry")));
+        evaluate(&folder);
         verify(&folder);
         ["student.share", "opener.share"].iter().for_each(|name| copy_real_share(&folder, name));
         folder
@@ -54,7 +53,7 @@ fn copy_share(folder: &RoundFolder, name: &str, change: impl FnOnce(&mut [u8])) 
     let mut bytes = fs::read(shares().join(name)).expect("a share");
     change(&mut bytes);
     seal(&mut bytes);
-    fs::write(folder.path(name), bytes).expect("a file");
+    folder.write(name, bytes);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -63,17 +62,7 @@ fn copy_share(folder: &RoundFolder, name: &str, change: impl FnOnce(&mut [u8])) 
 }
 
 fn open(folder: &RoundFolder, part: &str, known: Option<KnownOptions>) -> Result<OpenReport, Refused> {
-    student::open(&OpenOptions {
-        secret_key: folder.path("student.share"),
-        part: Some(folder.path(part)),
-        result: folder.path("result"),
-        round: folder.path("round.toml"),
-        verifications: vec![folder.path("verification")],
-        unverified: false,
-        known,
-        keep_keys: true,
-        out: folder.path("labels.csv"),
-    })
+    student::open(&OpenOptions { known, ..open_options(folder, "student.share", Some(part)) })
 }
 
 #[test]
@@ -91,15 +80,10 @@ fn an_opener_opens_no_round_that_it_did_not_answer() {
 fn an_opener_opens_one_round_of_a_key_and_no_more_bits_than_it_has() {
     let rounds = [real_round(), RoundFolder::with_proofs(&exact_terms("of the same key"))];
     let registry = rounds[0].path("opener.registry");
-    answer(&rounds[1], OPENER, RoundRandomness::OPERATING_SYSTEM, &registry);
+    answer(&rounds[1], OPENER, REAL, &registry);
     sign_result(&rounds[1]);
     copy_real_share(&rounds[1], "opener.share");
-    let of = |round: &RoundFolder| OpenerOptions {
-        registry: registry.clone(),
-        keep_share: true,
-        reuse_keys: false,
-        ..options(round)
-    };
+    let of = |round: &RoundFolder| OpenerOptions { registry: registry.clone(), keep_share: true, ..options(round) };
     // Both rounds were answered, so neither is the only one of the key.
     refused(opener::part(&of(&rounds[0])), 2, &format!("already answered round {}", rounds[1].file.id()));
     let first = OpenerOptions { reuse_keys: true, ..of(&rounds[0]) };
@@ -133,11 +117,10 @@ fn every_party_refuses_a_round_whose_labels_could_reveal_too_much_of_the_key() {
     assert!(!folder.path("part").exists() && folder.path("opener.share").exists());
 
     let alone = RoundFolder::new(&real(terms("long", 300, 3)));
-    fs::write(alone.path("votes.csv"), "0\n".repeat(300)).expect("votes");
-    let mut teacher = alone.teacher_options(0, &alone.inbox("0"));
-    teacher.randomness = RoundRandomness::OPERATING_SYSTEM;
-    refused(speed_round::teacher::answer(&teacher), 2, "475 bits of the secret key");
-    let server = server::ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..alone.options() };
+    alone.write("votes.csv", "0\n".repeat(300));
+    let teacher = TeacherOptions { randomness: REAL, ..alone.teacher_options(0, &alone.inbox("0")) };
+    refused(teacher::answer(&teacher), 2, "475 bits of the secret key");
+    let server = ServerOptions { randomness: REAL, ..alone.options() };
     refused(alone.aggregate_with(&server, &Silent), 2, "475 bits of the secret key");
 }
 
@@ -198,8 +181,7 @@ fn shifted(part: &[u8], outcomes: impl Fn(usize) -> u64) -> Vec<u8> {
         word.copy_from_slice(&value.wrapping_sub(outcomes(query) << 60).to_le_bytes());
     }
     seal(&mut bytes);
-    let identity = Identity::read(&key_of(OPENER)).expect("a key");
-    let signature = identity.sign(OpeningPart::from_bytes(&bytes).expect("well formed").signed().0);
+    let signature = identity(OPENER).sign(OpeningPart::from_bytes(&bytes).expect("well formed").signed().0);
     bytes[end..end + 64].copy_from_slice(signature.as_bytes());
     seal(&mut bytes);
     bytes
@@ -210,18 +192,18 @@ fn shifted(part: &[u8], outcomes: impl Fn(usize) -> u64) -> Vec<u8> {
 fn an_opener_that_changes_its_part_is_found_by_known_answers_and_has_one_try() {
     let folder = real_round();
     opener::part(&options(&folder)).expect("answered and verified");
-    let part = fs::read(folder.path("part")).expect("a part");
+    let part = folder.bytes("part");
     let labels = labels();
     // 0 and 15 add up to a number that is not an outcome. The share is kept, but a second part is refused.
-    fs::write(folder.path("refused"), shifted(&part, |_| 15)).expect("a file");
+    folder.write("refused", shifted(&part, |_| 15));
     refused(open(&folder, "refused", None), 3, "the opener of a joint round changed its part");
     refused(open(&folder, "part", None), 3, "two parts with the opener's signature convict it");
     assert!(!folder.path("labels.csv").exists() && folder.path("student.share").exists());
 
     // Every label 0 becomes 1. All labels are outcomes, so only known answers find it.
-    fs::write(folder.path("changed"), shifted(&part, |query| u64::from(labels[query] == 0))).expect("a file");
+    folder.write("changed", shifted(&part, |query| u64::from(labels[query] == 0)));
     let lines: String = (0..4).map(|query| format!("{query},{}\n", labels[query])).collect();
-    fs::write(folder.path("known.csv"), format!("query,label\n{lines}")).expect("a file");
+    folder.write("known.csv", format!("query,label\n{lines}"));
     let known = KnownOptions { answers: folder.path("known.csv"), query_list: None, wrong: 0 };
     let again = || fs::remove_file(folder.path("student.opened")).expect("a list");
     again();
@@ -229,7 +211,7 @@ fn an_opener_that_changes_its_part_is_found_by_known_answers_and_has_one_try() {
     assert!(!folder.path("labels.csv").exists() && folder.path("student.share").exists());
     again();
     open(&folder, "changed", None).expect("nothing to compare with");
-    let written = fs::read_to_string(folder.path("labels.csv")).expect("labels");
+    let written = folder.text("labels.csv");
     assert_eq!(written.matches(",1\n").count(), QUERIES * 2 / 3, "{written}");
     fs::remove_file(folder.path("labels.csv")).expect("labels");
     again();

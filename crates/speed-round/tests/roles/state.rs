@@ -8,22 +8,14 @@ use std::path::{Path, PathBuf};
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 use speed_aggregation::log::{LogEntry, LogEvent, LogHead, Receipt, RoundLog};
 use speed_core::fixture::exhaustive;
-use speed_core::{Digest, NoisePlacement};
-use speed_round::server::{self, Progress, Refusal, ServerOptions, log_of};
+use speed_core::{Digest, NoisePlacement, RandomnessKind};
+use speed_round::server::{self, ServerOptions, log_of};
+use speed_round::teacher::{self, TeacherOptions};
 use speed_round::{LogCheckOptions, RoundRegistry, check_log};
 
-use crate::common::{RoundFolder, SEED, Silent, key_of, noise, reasons, signing_key, terms};
-
-/// Simulates a crash with a panic when the first queries are answered.
-struct Dies;
-
-impl Progress for Dies {
-    fn refused(&self, _: &Refusal) {}
-    fn begin(&self, _: usize, _: usize) {}
-    fn advance(&self, _: usize) {
-        panic!("interrupted");
-    }
-}
+use crate::common::{
+    Dies, REAL, RoundFolder, SEED, Silent, identity, noise, reasons, refused, says, server_identity, terms,
+};
 
 /// Creates a round with central noise, so that drawing it twice would be visible.
 fn round_folder(name: &str) -> RoundFolder {
@@ -39,7 +31,7 @@ fn round_folder(name: &str) -> RoundFolder {
 /// Aggregates in one thread, and crashes.
 fn interrupt(folder: &RoundFolder) {
     let options = ServerOptions { threads: NonZeroUsize::MIN, ..folder.options() };
-    let died = catch_unwind(AssertUnwindSafe(|| folder.aggregate_with(&options, &Dies)));
+    let died = catch_unwind(AssertUnwindSafe(|| folder.aggregate_with(&options, &Dies::AtAnswers)));
     assert!(died.is_err() && !folder.path("result").exists());
 }
 
@@ -47,7 +39,7 @@ fn interrupt(folder: &RoundFolder) {
 fn an_interrupted_server_resumes_to_the_same_bytes() {
     let undisturbed = round_folder("interrupted");
     undisturbed.aggregate().expect("enough");
-    let expected = fs::read(undisturbed.path("result")).expect("a result");
+    let expected = undisturbed.bytes("result");
 
     let folder = round_folder("interrupted");
     interrupt(&folder);
@@ -63,28 +55,22 @@ fn an_interrupted_server_resumes_to_the_same_bytes() {
     assert_eq!(reasons(&report), [(Some(2), "late")]);
     assert_eq!(report.counted, 2);
     assert!(report.resumed >= 1, "nothing was kept");
-    assert!(fs::read(folder.path("result")).expect("a result") == expected, "bytes differ");
+    assert!(folder.bytes("result") == expected, "bytes differ");
 }
 
 #[test]
 fn a_round_is_evaluated_once() {
     let mut terms = terms("once", 5, 3);
     // Noise that is drawn again would average out.
-    terms.randomness = speed_core::RandomnessKind::OperatingSystem;
+    terms.randomness = RandomnessKind::OperatingSystem;
     (terms.placement, terms.min_teachers, terms.noise) = (NoisePlacement::Central, 2, noise(0.2));
     let folder = RoundFolder::new(&terms);
     for teacher in 0..3 {
-        let options = speed_round::teacher::TeacherOptions {
-            randomness: speed_round::RoundRandomness::OPERATING_SYSTEM,
-            ..folder.teacher_options(teacher, &folder.inbox(&format!("{teacher}")))
-        };
-        fs::write(&options.votes, "0\n1\n2\n0\n1\n").expect("votes");
-        speed_round::teacher::answer(&options).expect("valid");
+        folder.answer_really(teacher, "0\n1\n2\n0\n1\n");
     }
-    let options = ServerOptions { randomness: speed_round::RoundRandomness::OPERATING_SYSTEM, ..folder.options() };
+    let options = ServerOptions { randomness: REAL, ..folder.options() };
     folder.aggregate_with(&options, &Silent).expect("enough");
-    let (first, log) =
-        (fs::read(folder.path("result")).expect("a result"), fs::read(log_of(&folder.path("result"))).expect("a log"));
+    let (first, log) = (folder.bytes("result"), folder.bytes("result.log"));
     // A call with another output path, without one of the messages and without the student's keys, writes the same
     // bytes.
     fs::remove_file(folder.inbox("1")).expect("a message");
@@ -98,17 +84,12 @@ fn a_round_is_evaluated_once() {
     // With a registry without this round, the ledger still has it, so the round is not evaluated again with other
     // noise.
     let forgetful = ServerOptions { registry: folder.path("other.registry"), ..options.clone() };
-    let error =
-        server::aggregate(&forgetful, &folder.path("inbox"), &folder.path("third"), &Silent).expect_err("charged");
-    assert!(error.to_string().contains("the ledger was charged for it") && error.exit_code().code() == 4, "{error}");
+    let third = server::aggregate(&forgetful, &folder.path("inbox"), &folder.path("third"), &Silent);
+    refused(third, 4, "the ledger was charged for it");
     // It is refused before it could take a message and sign a receipt that contradicts the first.
     assert!(server::RoundServer::open(forgetful).is_err());
-    let again = speed_round::teacher::TeacherOptions {
-        randomness: speed_round::RoundRandomness::OPERATING_SYSTEM,
-        ..folder.teacher_options(1, &folder.path("again.msg"))
-    };
-    let error = speed_round::teacher::answer(&again).expect_err("charged");
-    assert!(error.to_string().contains("the ledger was charged for it") && error.exit_code().code() == 4, "{error}");
+    let again = TeacherOptions { randomness: REAL, ..folder.teacher_options(1, &folder.path("again.msg")) };
+    refused(teacher::answer(&again), 4, "the ledger was charged for it");
     // The round was charged once.
     let ledger = speed_accountant::ledger::Ledger::open(&folder.path("server.ledger")).expect("a ledger");
     let charges = ledger.statement().expect("whole").charges;
@@ -118,8 +99,8 @@ fn a_round_is_evaluated_once() {
 #[test]
 fn the_same_message_by_two_ways_counts_once_and_is_no_second_one() {
     let folder = round_folder("two ways");
-    let bytes = fs::read(folder.inbox("teacher-0.msg")).expect("a message");
-    let from = speed_round::Identity::read(&signing_key("hospital 0")).expect("a key").key();
+    let bytes = folder.bytes("inbox/teacher-0.msg");
+    let from = identity(0).key();
     let server = server::RoundServer::open(folder.options()).expect("fitting files");
     let message = server.check_message(bytes, from).expect("its own");
     assert!(server::Reception::open(&server).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
@@ -144,11 +125,11 @@ fn the_signed_log_records_which_messages_were_counted() {
     let report = folder.aggregate().expect("enough");
     let line = report.refused.last().expect("rubbish").to_string();
     assert!(!line.chars().any(char::is_control) && line.contains("\\u{1b}[2J\\u{a}teacher 0"), "{line}");
-    let log = RoundLog::from_bytes(&fs::read(log_of(&folder.path("result"))).expect("a log")).expect("a log");
-    let key = speed_round::Identity::read(&signing_key("server")).expect("a key").key();
+    let log = folder.log();
+    let key = server_identity().key();
     let (digest, signature) = log.signed();
     assert!(key.verifies(digest, signature) && log.round() == folder.file.id());
-    let digest = |name: &str| Digest::of(fs::read(folder.path(name)).expect("a file"));
+    let digest = |name: &str| Digest::of(folder.bytes(name));
     // "teacher-0 again" is the first by name.
     let [first, refused, second] =
         ["teacher-0 again", "teacher-0.msg", "teacher-1.msg"].map(|name| digest(&format!("inbox/{name}")));
@@ -166,15 +147,15 @@ fn the_signed_log_records_which_messages_were_counted() {
 #[test]
 fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
     let folder = round_folder("receipt");
-    let server = speed_round::Identity::read(&signing_key("server")).expect("a key");
-    let message = |teacher: usize| fs::read(folder.inbox(&format!("teacher-{teacher}.msg"))).expect("a message");
+    let server = server_identity();
+    let message = |teacher: usize| folder.bytes(&format!("inbox/teacher-{teacher}.msg"));
     let received = |teacher: usize| LogEntry::of_message(LogEvent::Received, teacher, Digest::of(message(teacher)));
     let (empty, round) = (LogHead::empty(folder.file.id()), folder.file.id());
     let sign = |digest| server.sign(digest);
     let receipt = |before: LogHead, teacher: usize| Receipt::new(before, teacher, Digest::of(message(teacher)), sign);
     let check = |receipt: Receipt, entries: &[LogEntry]| {
-        fs::write(folder.path("receipt"), receipt.to_bytes()).expect("a receipt");
-        fs::write(folder.path("log"), RoundLog::new(round, entries.to_vec(), sign).to_bytes()).expect("a log");
+        folder.write("receipt", receipt.to_bytes());
+        folder.write("log", RoundLog::new(round, entries.to_vec(), sign).to_bytes());
         let checked = check_log(&LogCheckOptions {
             round: folder.path("round.toml"),
             message: folder.inbox("teacher-1.msg"),
@@ -217,26 +198,20 @@ fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
 #[test]
 fn a_teacher_answers_a_round_once() {
     let folder = round_folder("twice");
-    let options = |out: &str| speed_round::teacher::TeacherOptions {
-        registry: folder.path("teacher.registry"),
-        ..folder.teacher_options(2, &folder.path(out))
-    };
+    let registry = || folder.path("teacher.registry");
+    let options = |out: &str| TeacherOptions { registry: registry(), ..folder.teacher_options(2, &folder.path(out)) };
     let answer = |votes: &str, out: &str| {
-        fs::write(folder.path("votes.csv"), votes).expect("votes");
-        speed_round::teacher::answer(&options(out)).expect("valid")
+        folder.write("votes.csv", votes);
+        teacher::answer(&options(out)).expect("valid")
     };
     assert!(!answer("0\n0\n0\n0\n0\n", "first").repeated);
     assert!(answer("1\n1\n1\n1\n1\n", "second").repeated);
-    let [first, second] = ["first", "second"].map(|out| fs::read(folder.path(out)).expect("a message"));
+    let [first, second] = ["first", "second"].map(|out| folder.bytes(out));
     assert!(first == second, "two messages of one teacher to one round");
     // Without its registry the key cannot answer again with other noise.
-    let lost = speed_round::teacher::TeacherOptions {
-        registry: folder.path("lost.registry"),
-        new_registry: false,
-        ..options("third")
-    };
-    let refused = speed_round::teacher::answer(&lost).expect_err("a second answer").to_string();
-    assert!(refused.contains("lost.registry") && refused.contains("there is no registry here"), "{refused}");
+    let lost = TeacherOptions { registry: folder.path("lost.registry"), new_registry: false, ..options("third") };
+    let error = says(teacher::answer(&lost), "lost.registry").to_string();
+    assert!(error.contains("there is no registry here"), "{error}");
     assert!(!folder.path("third").exists());
 }
 
@@ -251,16 +226,12 @@ fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
     fs::remove_file(&path).expect("rubbish");
 
     let registry = RoundRegistry::open(&path, true).expect("free");
-    let error = folder.aggregate().expect_err("in use");
-    assert!(
-        error.to_string().contains("another program uses this registry") && error.exit_code().code() == 4,
-        "{error}"
-    );
+    refused(folder.aggregate(), 4, "another program uses this registry");
     drop(registry);
 
     // No flipped bit of a registry causes a panic or changes a result.
     folder.aggregate().expect("enough");
-    let (whole, expected) = (fs::read(&path).expect("a registry"), fs::read(folder.path("result")).expect("a result"));
+    let (whole, expected) = (fs::read(&path).expect("a registry"), folder.bytes("result"));
     for place_of_bit in (0..whole.len()).step_by(whole.len() / if exhaustive() { 97 } else { 41 }) {
         let mut turned = whole.clone();
         turned[place_of_bit] ^= 1 << (place_of_bit % 8);
@@ -268,7 +239,7 @@ fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
         let _ = fs::remove_file(folder.path("again"));
         let _ = fs::remove_file(log_of(&folder.path("again")));
         if server::aggregate(&folder.options(), &folder.path("inbox"), &folder.path("again"), &Silent).is_ok() {
-            assert!(fs::read(folder.path("again")).expect("a result") == expected, "byte {place_of_bit}");
+            assert!(folder.bytes("again") == expected, "byte {place_of_bit}");
         }
     }
 }
@@ -277,14 +248,12 @@ fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
 fn a_result_that_cannot_be_written_is_known_before_the_work() {
     let folder = round_folder("early");
     fs::create_dir(folder.path("result")).expect("a folder");
-    let error = folder.aggregate().expect_err("a folder");
-    assert!(error.to_string().contains("is not a file") && error.exit_code().code() == 4, "{error}");
+    refused(folder.aggregate(), 4, "is not a file");
     fs::remove_dir(folder.path("result")).expect("an empty folder");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(folder.path("nowhere"), folder.path("result")).expect("a link");
-        let error = folder.aggregate().expect_err("a dangling link");
-        assert!(error.to_string().contains("is not a file") && error.exit_code().code() == 4, "{error}");
+        refused(folder.aggregate(), 4, "is not a file");
         fs::remove_file(folder.path("result")).expect("a link");
     }
     assert!(!folder.path("server.registry").exists(), "nothing was begun");
@@ -297,12 +266,11 @@ fn a_result_that_cannot_be_written_is_known_before_the_work() {
     drop(lock);
     let absent = folder.path("absent folder").join("result");
     let aggregate = |out: &Path| server::aggregate(&folder.options(), &folder.path("inbox"), out, &Silent);
-    assert!(aggregate(&absent).is_err_and(|error| error.exit_code().code() == 5));
+    refused(aggregate(&absent), 5, "");
     // A file with another content is not overwritten.
-    fs::write(folder.path("result"), b"something else").expect("a file");
-    let error = folder.aggregate().expect_err("there already");
-    assert_eq!(error.exit_code().code(), 4, "{error}");
-    assert_eq!(fs::read(folder.path("result")).expect("a file"), b"something else");
+    folder.write("result", b"something else");
+    refused(folder.aggregate(), 4, "");
+    assert_eq!(folder.bytes("result"), b"something else");
     fs::remove_file(folder.path("result")).expect("a file");
     assert_eq!(folder.aggregate().expect("free again").resumed, 0, "known before the work");
     assert!(!folder.path("result.lock").exists());
@@ -335,9 +303,8 @@ fn the_registry_deletes_messages_sum_and_answers_when_it_stores_the_result() {
     let server = server::RoundServer::open(folder.options()).expect("fitting files");
     let mut reception = server::Reception::open(&server).expect("readable");
     for teacher in 0..2 {
-        let bytes = fs::read(folder.inbox(&format!("teacher-{teacher}.msg"))).expect("a message");
-        let from = speed_round::Identity::read(&key_of(teacher)).expect("a key").key();
-        let message = server.check_message(bytes, from).expect("its own");
+        let bytes = folder.bytes(&format!("inbox/teacher-{teacher}.msg"));
+        let message = server.check_message(bytes, identity(teacher).key()).expect("its own");
         assert!(reception.keep(&[message], &[]).expect("kept")[0].is_ok());
     }
     drop(reception);
@@ -383,6 +350,6 @@ fn the_registry_deletes_messages_sum_and_answers_when_it_stores_the_result() {
     let after =
         [("received", 0), ("refused", 0), ("answers", 0), ("log", 6), ("sums", 0), ("seeds", 1), ("results", 1)];
     assert_eq!(rows(&folder), after);
-    fs::write(folder.path("written"), forms.concat()).expect("a file");
+    folder.write("written", forms.concat());
     assert_eq!(found().len(), forms.len(), "the search finds every form");
 }

@@ -4,26 +4,23 @@ use std::fs;
 
 use speed_aggregation::Parameters;
 use speed_aggregation::protocol::{AnswerList, SignedResult};
+use speed_core::RandomnessKind;
 use speed_round::server::ServerOptions;
 use speed_round::teacher::{self, TeacherOptions};
-use speed_round::{Identity, RoundRandomness, student};
+use speed_round::{Terms, student};
 
-use crate::common::{RoundFolder, Silent, key_of, keys, noise, numbered, roster, round_options, signing_key, terms};
+use crate::common::{
+    REAL, RoundFolder, Silent, assert_mode, identity, key_of, keys, noise, numbered, refused, roster, round_options,
+    says, server_identity, terms,
+};
 use crate::faults::seal;
-use crate::joint::refused;
 
 #[test]
 fn keys_are_never_overwritten_and_the_secret_one_is_private() {
     let before = fs::read(keys().join("secret.key")).expect("a key");
-    let again = student::keygen(keys(), &Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM);
-    assert_eq!(again.expect_err("there already").exit_code().code(), 4);
+    refused(student::keygen(keys(), &Parameters::TOURNAMENT_128, REAL), 4, "");
     assert_eq!(fs::read(keys().join("secret.key")).expect("a key"), before);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(keys().join("secret.key")).expect("a key").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
+    assert_mode(&keys().join("secret.key"), 0o600);
     assert!(keys().join("SIMULATION.txt").exists(), "simulated keys say so");
 }
 
@@ -31,40 +28,36 @@ fn keys_are_never_overwritten_and_the_secret_one_is_private() {
 fn a_teacher_refuses_what_does_not_fit() {
     let folder = RoundFolder::new(&terms("teacher", 2, 3));
     let out = folder.path("out.msg");
-    let fails = |change: &dyn Fn(&mut TeacherOptions)| {
-        fs::write(folder.path("votes.csv"), "0\n2\n").expect("votes");
+    folder.write("bad.csv", "0\n3\n");
+    let changed = folder.text("round.toml").replace("minimum = 1", "minimum = 2");
+    folder.write("changed.toml", changed);
+    let path = |name: &str| folder.path(name);
+    let other = noise(0.1).mechanism();
+    type Change<'a> = &'a dyn Fn(&mut TeacherOptions);
+    let changes: [(Change<'_>, u8, &[&str]); 11] = [
+        (&|options| options.signing_key = key_of(3), 3, &["none of the round's teachers"]),
+        (&|options| options.signing_key = keys().join("public.key"), 3, &["expected a signing key"]),
+        (&|options| options.proof_key = Some(keys().join("public.key")), 2, &["asks for no proofs"]),
+        (&|options| options.randomness = REAL, 2, &[]),
+        (&|options| options.mechanism = Some(other), 2, &["gamma=0.1", "gamma=5"]),
+        (&|options| options.public_key = keys().join("evaluation.key"), 3, &[]),
+        (&|options| options.public_key = keys().join("secret.key"), 3, &[]),
+        (&|options| options.round = path("absent"), 2, &[]),
+        (&|options| options.query_list = Some(path("round.toml")), 3, &["the round names no list of queries"]),
+        (&|options| options.votes = path("bad.csv"), 3, &["query 1: label 3, expected 0 to 2"]),
+        (&|options| options.round = path("changed.toml"), 2, &["it was changed"]),
+    ];
+    for (change, code, words) in changes {
+        folder.write("votes.csv", "0\n2\n");
         let mut options = folder.teacher_options(1, &out);
         change(&mut options);
-        let error = teacher::answer(&options).expect_err("refused");
-        assert!(!out.exists());
-        (error.exit_code().code(), error.to_string())
-    };
-    let (code, message) = fails(&|options| options.signing_key = key_of(3));
-    assert!(code == 3 && message.contains("none of the round's teachers"), "{message}");
-    let (code, message) = fails(&|options| options.signing_key = keys().join("public.key"));
-    assert!(code == 3 && message.contains("expected a signing key"), "{message}");
-    let (code, message) = fails(&|options| options.proof_key = Some(keys().join("public.key")));
-    assert!(code == 2 && message.contains("asks for no proofs"), "{message}");
-    assert_eq!(fails(&|options| options.randomness = RoundRandomness::OPERATING_SYSTEM).0, 2);
-    let other = noise(0.1).mechanism();
-    let (code, message) = fails(&|options| options.mechanism = Some(other));
-    assert!(code == 2 && message.contains("gamma=0.1") && message.contains("gamma=5"), "{message}");
-    assert_eq!(fails(&|options| options.public_key = keys().join("evaluation.key")).0, 3);
-    assert_eq!(fails(&|options| options.public_key = keys().join("secret.key")).0, 3);
-    assert_eq!(fails(&|options| options.round = folder.path("absent")).0, 2);
-    let (code, message) = fails(&|options| options.query_list = Some(folder.path("round.toml")));
-    assert!(code == 3 && message.contains("the round names no list of queries"), "{message}");
-    fs::write(folder.path("bad.csv"), "0\n3\n").expect("votes");
-    let (code, message) = fails(&|options| options.votes = folder.path("bad.csv"));
-    assert!(code == 3 && message.contains("query 1: label 3, expected 0 to 2"), "{message}");
-    let changed = fs::read_to_string(folder.path("round.toml")).expect("a round").replace("minimum = 1", "minimum = 2");
-    fs::write(folder.path("changed.toml"), changed).expect("a round");
-    let (code, message) = fails(&|options| options.round = folder.path("changed.toml"));
-    assert!(code == 2 && message.contains("it was changed"), "{message}");
+        let error = refused(teacher::answer(&options), code, "").to_string();
+        assert!(words.iter().all(|word| error.contains(word)) && !out.exists(), "{error}");
+    }
 
     folder.answer(1, &[0, 2], &out);
     let before = fs::read(&out).expect("a message");
-    assert_eq!(folder.try_answer(1, &[1, 2], &out).expect_err("there already").exit_code().code(), 4);
+    refused(folder.try_answer(1, &[1, 2], &out), 4, "");
     assert_eq!(fs::read(&out).expect("a message"), before);
 }
 
@@ -83,7 +76,7 @@ fn a_round_that_the_keys_cannot_hold_is_refused() {
     refused(make(wide.clone()), 2, "threshold 10000");
     wide.threshold = None;
     make(wide.clone()).expect("valid");
-    assert_eq!(make(wide).expect_err("there already").exit_code().code(), 4);
+    refused(make(wide), 4, "");
 }
 
 #[test]
@@ -93,13 +86,13 @@ fn a_teacher_answers_the_queries_that_it_voted_on() {
     let mut terms = terms("queries", 2, 3);
     terms.query_list = Some(speed_round::hash_file(list.path(), 1 << 20).expect("a file"));
     let folder = RoundFolder::new(&terms);
-    fs::write(folder.path("votes.csv"), "0\n2\n").expect("votes");
+    folder.write("votes.csv", "0\n2\n");
     let answer = |list: &std::path::Path| {
         let options = folder.teacher_options(1, &folder.path("out.msg"));
         teacher::answer(&TeacherOptions { query_list: Some(list.to_path_buf()), ..options })
     };
-    let error = answer(&folder.path("votes.csv")).expect_err("other queries").to_string();
-    assert!(error.contains("votes.csv: has the SHA-256") && !folder.path("out.msg").exists(), "{error}");
+    says(answer(&folder.path("votes.csv")), "votes.csv: has the SHA-256");
+    assert!(!folder.path("out.msg").exists());
     answer(list.path()).expect("the round's queries");
 }
 
@@ -110,50 +103,41 @@ fn an_answer_that_is_no_outcome_refuses_the_result_and_labels_are_private() {
     folder.aggregate().expect("enough");
     // The last word of the second of three answers: adding five gives no outcome of three classes. A faulty server
     // signs it.
-    let result = SignedResult::from_bytes(&fs::read(folder.path("result")).expect("a result")).expect("whole");
+    let result = folder.result();
     let mut list = result.list().to_bytes();
     let end = list.len() - 16 - 8 * 2049;
     list[end - 1] = list[end - 1].wrapping_add(5 << 4);
     seal(&mut list);
     let list = AnswerList::from_bytes(&list).expect("well formed");
-    let server = Identity::read(&signing_key("server")).expect("a key");
+    let server = server_identity();
     let faulty = SignedResult::new(list.clone(), result.sum(), |digest| server.sign(digest));
-    fs::write(folder.path("result"), faulty.to_bytes()).expect("a result");
+    folder.write("result", faulty.to_bytes());
 
     let (secret, out) = (keys().join("secret.key"), folder.path("labels.csv"));
     // A label less would be one more outcome by which a server could read the key.
-    let error = folder.open(&secret, "result", &out).expect_err("not an outcome");
-    assert!(error.exit_code().code() == 3 && error.to_string().contains("the first for query 1"), "{error}");
+    refused(folder.open(&secret, "result", &out), 3, "the first for query 1");
     assert!(!out.exists() && secret.exists());
     let honest = SignedResult::new(result.list().clone(), result.sum(), |digest| server.sign(digest));
-    fs::write(folder.path("honest"), honest.to_bytes()).expect("a result");
+    folder.write("honest", honest.to_bytes());
     let report = folder.open(&secret, "honest", &out).expect("three labels");
     assert_eq!(report.labelled, 3);
     assert_eq!(fs::read_to_string(&out).expect("labels"), "query,label\n0,2\n1,1\n2,2\n");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        assert_eq!(fs::metadata(&out).expect("labels").permissions().mode() & 0o777, 0o600);
-    }
+    assert_mode(&out, 0o600);
     // A result signed by another party is refused, and so is a changed result of the server.
-    let teacher = Identity::read(&key_of(0)).expect("a key");
-    let foreign = SignedResult::new(list, faulty.sum(), |digest| teacher.sign(digest)).to_bytes();
+    let foreign = SignedResult::new(list, faulty.sum(), |digest| identity(0).sign(digest)).to_bytes();
     let mut changed = faulty.to_bytes();
     let sum = changed.len() - 16 - 64 - 1;
     changed[sum] ^= 1;
     seal(&mut changed);
     for bytes in [foreign, changed] {
-        fs::write(folder.path("foreign"), bytes).expect("a result");
+        folder.write("foreign", bytes);
         let open = folder.open(&secret, "foreign", &folder.path("foreign.csv"));
-        assert!(
-            open.expect_err("not the server's").to_string().contains("not signed by the round's server \"server\"")
-        );
+        says(open, "not signed by the round's server \"server\"");
     }
     // Another round's result is refused, whatever its content.
     let other = RoundFolder::new(&terms("another round", 3, 2));
     fs::copy(folder.path("result"), other.path("result")).expect("a copy");
-    let error = other.open(&secret, "result", &other.path("labels.csv"));
-    assert!(error.expect_err("another round").to_string().contains("expected round"));
+    says(other.open(&secret, "result", &other.path("labels.csv")), "expected round");
 }
 
 /// Proofs do not bound what labels reveal, so a round with proofs is charged like another one.
@@ -161,39 +145,31 @@ fn an_answer_that_is_no_outcome_refuses_the_result_and_labels_are_private() {
 fn keys_are_for_one_round_and_every_label_wears_them_out() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
-    let randomness = RoundRandomness::OPERATING_SYSTEM;
-    student::keygen(folder.path(), &Parameters::TOURNAMENT_128, randomness).expect("an empty folder");
+    student::keygen(folder.path(), &Parameters::TOURNAMENT_128, REAL).expect("an empty folder");
+    let terms = |name: &str, queries| {
+        let terms = terms(name, queries, 2);
+        Terms { randomness: RandomnessKind::OperatingSystem, classes: numbered(10), ..terms }
+    };
+    let options = |name: &str| round_options(&path("public.key"), &path(name));
     let round = |name: &str, queries, reuse_keys| {
-        let mut terms = terms(name, queries, 2);
-        terms.randomness = speed_core::RandomnessKind::OperatingSystem;
-        terms.classes = numbered(10);
-        let options = round_options(&path("public.key"), &path(name));
-        student::round(&terms, &student::RoundOptions { reuse_keys, ..options })
+        student::round(&terms(name, queries), &student::RoundOptions { reuse_keys, ..options(name) })
     };
     // 333 bits are 100 labels of ten classes.
-    let error = round("too many", 101, false).expect_err("worn out");
-    let text = error.to_string();
-    assert!(error.exit_code().code() == 2 && text.contains("336 bits") && text.contains("serve 100 queries"), "{text}");
+    let error = refused(round("too many", 101, false), 2, "336 bits").to_string();
+    assert!(error.contains("serve 100 queries"), "{error}");
     // Proofs bind teachers, and the server can lie all the same. Refused before the slow generation of the proof key.
-    let mut proven = terms("proven", 101, 2);
-    (proven.randomness, proven.classes) = (speed_core::RandomnessKind::OperatingSystem, numbered(10));
-    let options = round_options(&path("public.key"), &path("proven"));
-    let options = student::RoundOptions { proof_key: Some(path("proof.key")), ..options };
-    let error = student::round(&proven, &options).expect_err("worn out").to_string();
-    assert!(error.contains("336 bits") && !path("proof.key").exists(), "{error}");
+    let proven = student::RoundOptions { proof_key: Some(path("proof.key")), ..options("proven") };
+    says(student::round(&terms("proven", 101), &proven), "336 bits");
+    assert!(!path("proof.key").exists());
     // A threshold is one more outcome: 96 queries of eleven.
-    let mut threshold = terms("threshold", 97, 2);
-    (threshold.randomness, threshold.classes) = (speed_core::RandomnessKind::OperatingSystem, numbered(10));
-    threshold.threshold = Some(1);
-    let error = student::round(&threshold, &round_options(&path("public.key"), &path("threshold")));
-    let error = error.expect_err("worn out").to_string();
-    assert!(error.contains("serve 96 queries"), "{error}");
+    let threshold = Terms { threshold: Some(1), ..terms("threshold", 97) };
+    says(student::round(&threshold, &options("threshold")), "serve 96 queries");
     let first = round("first", 60, false).expect("fresh keys");
-    let error = round("second", 1, false).expect_err("used").to_string();
-    assert!(error.contains(&first.id().to_string()) && error.contains("--reuse-keys"), "{error}");
+    let error = says(round("second", 1, false), "--reuse-keys").to_string();
+    assert!(error.contains(&first.id().to_string()), "{error}");
     round("second", 40, true).expect("100 labels");
-    let error = round("third", 1, true).expect_err("worn out").to_string();
-    assert!(error.contains("3 bits") && error.contains("earlier rounds 332"), "{error}");
+    let error = says(round("third", 1, true), "earlier rounds 332").to_string();
+    assert!(error.contains("3 bits"), "{error}");
     assert!(!path("third").exists() && !path("too many").exists());
     // A round whose file cannot be written is not charged.
     let before = fs::read(path("public.rounds")).expect("a list");
@@ -206,7 +182,7 @@ fn keys_are_for_one_round_and_every_label_wears_them_out() {
     fs::write(path("public.rounds"), format!("{list}{}", &list[..80])).expect("a list");
     assert!(round("third", 1, true).is_err(), "the whole lines are read");
     fs::write(path("public.rounds"), "rubbish\n").expect("a list");
-    assert_eq!(round("fourth", 1, true).expect_err("damaged").exit_code().code(), 3);
+    refused(round("fourth", 1, true), 3, "");
 }
 
 /// A simulation is charged nothing and needs no verification. Under real keys a rehearsal would let a lying server read the secret key from
@@ -215,15 +191,13 @@ fn keys_are_for_one_round_and_every_label_wears_them_out() {
 fn simulations_never_use_real_keys_and_real_rounds_never_simulated_ones() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
-    student::keygen(folder.path(), &Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM).expect("new keys");
+    student::keygen(folder.path(), &Parameters::TOURNAMENT_128, REAL).expect("new keys");
     let public = path("public.key");
-    let error = student::round(&terms("rehearsal", 2000, 2), &round_options(&public, &path("rehearsal.toml")));
-    let error = error.expect_err("real keys");
-    assert!(error.exit_code().code() == 3 && error.to_string().contains("not a simulation's key"), "{error}");
-    let mut real = terms("real", 1, 2);
-    real.randomness = speed_core::RandomnessKind::OperatingSystem;
-    let error = student::round(&real, &round_options(&keys().join("public.key"), &path("real.toml")));
-    assert!(error.expect_err("simulated keys").to_string().contains("is a simulation's key"));
+    let rehearsal = student::round(&terms("rehearsal", 2000, 2), &round_options(&public, &path("rehearsal.toml")));
+    refused(rehearsal, 3, "not a simulation's key");
+    let real = Terms { randomness: RandomnessKind::OperatingSystem, ..terms("real", 1, 2) };
+    let round = student::round(&real, &round_options(&keys().join("public.key"), &path("real.toml")));
+    says(round, "is a simulation's key");
     assert!(!path("rehearsal.toml").exists() && !path("real.toml").exists() && !path("public.rounds").exists());
 
     // A student that gets such a round's file from elsewhere.
@@ -233,36 +207,20 @@ fn simulations_never_use_real_keys_and_real_rounds_never_simulated_ones() {
     fs::copy(keys().join("secret.key"), path("secret.key"))
         .and_then(|_| fs::remove_file(&public))
         .expect("an unmarked key");
-    let error = simulated.open(&path("secret.key"), "result", &path("labels.csv")).expect_err("an unmarked key");
-    assert!(error.to_string().contains("not a simulation's key") && path("secret.key").exists(), "{error}");
+    says(simulated.open(&path("secret.key"), "result", &path("labels.csv")), "not a simulation's key");
+    assert!(path("secret.key").exists());
 }
 
 #[test]
 fn a_key_without_a_list_of_rounds_is_not_destroyed() {
-    let mut terms = terms("moved", 1, 2);
-    terms.randomness = speed_core::RandomnessKind::OperatingSystem;
-    let folder = RoundFolder::new(&terms);
-    let options = speed_round::teacher::TeacherOptions {
-        randomness: speed_round::RoundRandomness::OPERATING_SYSTEM,
-        ..folder.teacher_options(0, &folder.inbox("0"))
-    };
-    fs::write(&options.votes, "2\n").expect("votes");
-    speed_round::teacher::answer(&options).expect("valid");
-    let server = ServerOptions { randomness: speed_round::RoundRandomness::OPERATING_SYSTEM, ..folder.options() };
+    let folder = RoundFolder::new(&Terms { randomness: RandomnessKind::OperatingSystem, ..terms("moved", 1, 2) });
+    folder.answer_really(0, "2\n");
+    let server = ServerOptions { randomness: REAL, ..folder.options() };
     folder.aggregate_with(&server, &Silent).expect("enough");
     fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
     let open = |out: &str| {
-        student::open(&student::OpenOptions {
-            secret_key: folder.path("secret.key"),
-            part: None,
-            result: folder.path("result"),
-            round: folder.path("round.toml"),
-            verifications: Vec::new(),
-            unverified: true,
-            known: None,
-            keep_keys: false,
-            out: folder.path(out),
-        })
+        let (secret_key, out) = (folder.path("secret.key"), folder.path(out));
+        student::open(&student::OpenOptions { secret_key, keep_keys: false, out, ..folder.open_options() })
     };
     // No list of rounds beside the key, as after a move; then a list without this round; then one with this round and
     // another.
@@ -290,20 +248,10 @@ fn the_secret_key_is_destroyed_once_the_labels_are_there() {
     let (secret, out) = (folder.path("secret.key"), folder.path("labels.csv"));
     fs::copy(keys().join("secret.key"), &secret).expect("a copy");
     fs::copy(keys().join("SIMULATION.txt"), folder.path("SIMULATION.txt")).expect("a copy");
-    let options = student::OpenOptions {
-        secret_key: secret.clone(),
-        part: None,
-        result: folder.path("result"),
-        round: folder.path("round.toml"),
-        verifications: Vec::new(),
-        unverified: true,
-        known: None,
-        keep_keys: false,
-        out: out.clone(),
-    };
+    let options = student::OpenOptions { secret_key: secret.clone(), keep_keys: false, ..folder.open_options() };
     // Other labels are at the output's path: nothing is lost.
     fs::write(&out, "query,label\n0,1\n").expect("a file");
-    assert_eq!(student::open(&options).expect_err("other labels").exit_code().code(), 4);
+    refused(student::open(&options), 4, "");
     assert!(secret.exists());
     // The state after a kill between writing the labels and removing the key.
     fs::write(&out, "query,label\n0,2\n").expect("a file");

@@ -9,28 +9,20 @@ use serde_json::json;
 use super::{ended, start};
 use crate::cli::common::{Workplace, check_failure, encrypted, read_json};
 
-const TEACHERS: [&str; 6] = ["run", "config.toml", "--stage", "teachers", "--shard", "1/2"];
+const TEACHERS: &str = "run config.toml --stage teachers --shard 1/2";
 
 #[test]
 fn bad_shares_and_stages_are_named() {
     let place = Workplace::new(&encrypted());
-    let run = |stage: &'static str, share: &'static str| ["run", "config.toml", "--stage", stage, "--shard", share];
+    let run = |stage: &'static str, share: &'static str| format!("run config.toml --stage {stage} --shard {share}");
     for share in ["0/3", "4/3", "x/3", "3", "1/0", "-1/3", "1/2/3"] {
-        place.fails(
-            &run("teachers", share)[..4].iter().copied().chain([&*format!("--shard={share}")]).collect::<Vec<_>>(),
-            2,
-            &[share, "1 <= I <= N"],
-        );
+        place.fails(&format!("run config.toml --stage teachers --shard={share}"), 2, &[share, "1 <= I <= N"]);
     }
     place.fails(&run("votes", "1/2"), 2, &["--stage votes", "teachers, check, aggregate, student"]);
-    place.fails(&["run", "config.toml", "--stage", "nothing"], 2, &["--stage nothing", "teachers, votes"]);
-    place.fails(
-        &["run", "config.toml", "--set", "table.repeats=0", "--stage", "student", "--shard", "1/2"],
-        2,
-        &["--stage student"],
-    );
-    for other in [&["--shard", "1/2"][..], &["--stage", "teachers", "--shard", "1/2", "--force", "teachers"]] {
-        let output = place.speed(&[&["run", "config.toml"], other].concat());
+    place.fails("run config.toml --stage nothing", 2, &["--stage nothing", "teachers, votes"]);
+    place.fails("run config.toml --set table.repeats=0 --stage student --shard 1/2", 2, &["--stage student"]);
+    for other in ["--shard 1/2", "--stage teachers --shard 1/2 --force teachers"] {
+        let output = place.speed(&format!("run config.toml {other}"));
         assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     }
     assert!(!place.path("results").exists(), "something was written");
@@ -41,9 +33,9 @@ fn a_missing_earlier_stage_is_named() {
     let place = Workplace::new(&encrypted());
     place.fails(&TEACHERS, 4, &["stages/data", "speed run CONFIG --stage data"]);
     assert!(!place.path("results").exists(), "something was written");
-    place.succeeds(&["run", "config.toml", "--stage", "data"]);
-    place.fails(&["run", "config.toml", "--stage", "aggregate", "--shard", "1/2"], 4, &["--stage teachers"]);
-    place.fails(&["run", "config.toml", "--stage", "student", "--shard", "1/2"], 4, &["--stage teachers"]);
+    place.succeeds("run config.toml --stage data");
+    place.fails("run config.toml --stage aggregate --shard 1/2", 4, &["--stage teachers"]);
+    place.fails("run config.toml --stage student --shard 1/2", 4, &["--stage teachers"]);
     // Nothing after the stage was begun.
     let run = place.run_folder("results", "tiny");
     assert_eq!(fs::read_dir(run.join("stages")).expect("stages").count(), 1);
@@ -53,11 +45,11 @@ fn a_missing_earlier_stage_is_named() {
 #[test]
 fn a_shard_waits_for_an_earlier_stage_that_appears_late() {
     let place = Workplace::new(&encrypted());
-    let waiting = |seconds: &'static str| [&TEACHERS[..], &["--threads", "1", "--latency-wait", seconds]].concat();
+    let waiting = |seconds: &'static str| format!("{TEACHERS} --threads 1 --latency-wait {seconds}");
     place.fails(&waiting("1"), 4, &["data is not seen done yet: waiting up to 1 s", "speed run CONFIG --stage data"]);
 
     // A file system may show files of another machine late.
-    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    place.succeeds("run config.toml --stage data");
     let run = place.run_folder("results", "tiny");
     let [stage, elsewhere] = ["stages/data", "data"].map(|name| run.join(name));
     fs::rename(&stage, &elsewhere).expect("renamed");
@@ -74,13 +66,13 @@ fn a_shard_waits_for_an_earlier_stage_that_appears_late() {
 #[test]
 fn another_config_is_refused_with_what_differs() {
     let place = Workplace::new(&encrypted());
-    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    place.succeeds("run config.toml --stage data");
     let run = place.run_folder("results", "tiny");
     let id = run.file_name().expect("an id").to_str().expect("text");
-    place.succeeds(&["run", "config.toml", "--run", id, "--stage", "data"]);
-    let other = ["run", "config.toml", "--run", id, "--set", "teacher.steps=13", "--set", "row.0.name=x"];
+    place.succeeds(&format!("run config.toml --run {id} --stage data"));
+    let other = format!("run config.toml --run {id} --set teacher.steps=13 --set row.0.name=x");
     place.fails(&other, 2, &[&format!("--run {id}"), "teacher.steps", "row.0.name"]);
-    place.fails(&["run", "config.toml", "--run", "0123"], 2, &["--run 0123", id]);
+    place.fails("run config.toml --run 0123", 2, &["--run 0123", id]);
     // The directory has work for other inputs: a shard does not set it aside.
     ended(start(&place, "results", "teachers", "1/2"));
     let stage = run.join("stages/teachers");
@@ -90,46 +82,46 @@ fn another_config_is_refused_with_what_differs() {
     fs::write(stage.join("inputs.json"), parts.to_string()).expect("written");
     place.fails(&TEACHERS, 4, &["stages/teachers", "other inputs", "these differ: images"]);
     assert!(!run.join("stages/teachers.superseded-1").exists());
-    place.succeeds(&["run", "config.toml", "--stage", "teachers"]);
+    place.succeeds("run config.toml --stage teachers");
     assert!(run.join("stages/teachers.superseded-1").exists());
 }
 
 #[test]
 fn another_binary_is_refused_without_an_override() {
     let place = Workplace::new(&encrypted());
-    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    place.succeeds("run config.toml --stage data");
     ended(start(&place, "results", "teachers", "1/2"));
     let other = place.path("speed");
     fs::copy(env!("CARGO_BIN_EXE_speed"), &other).expect("a copy");
     // The same bytes under another name are the same program.
-    let run = |share: &str, more: &[&str]| {
-        let arguments = ["run", "config.toml", "--stage", "teachers", "--shard", share];
+    let run = |share: &str, more: &str| {
+        let arguments = format!("run config.toml --stage teachers --shard {share}");
         let mut command = Command::new(&other);
-        command.args(arguments).args(more).current_dir(place.path("."));
+        command.args(arguments.split(' ')).args(more.split_whitespace()).current_dir(place.path("."));
         command.output().expect("it starts")
     };
-    assert!(String::from_utf8_lossy(&run("1/2", &[]).stdout).contains("0 of them here"));
+    assert!(String::from_utf8_lossy(&run("1/2", "").stdout).contains("0 of them here"));
     fs::OpenOptions::new().append(true).open(&other).expect("a binary").write_all(b"x").expect("written");
     for share in ["1/2", "2/2"] {
-        check_failure(&run(share, &[]), 4, &["stages/teachers", "another program", "SHA-256", "--mix-machines"]);
+        check_failure(&run(share, ""), 4, &["stages/teachers", "another program", "SHA-256", "--mix-machines"]);
     }
-    let told = run("2/2", &["--mix-machines"]);
+    let told = run("2/2", "--mix-machines");
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
 }
 
 #[test]
 fn a_shard_at_work_is_named_to_other_processes() {
     let place = Workplace::new(&encrypted());
-    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    place.succeeds("run config.toml --stage data");
     let run = place.run_folder("results", "tiny");
     fs::create_dir(run.join("shards")).expect("a folder");
     let lock = File::create(run.join("shards/teachers-1-of-2.lock")).expect("a file");
     lock.lock().expect("a lock");
-    let others: [&[&str]; 4] = [
-        &TEACHERS,
-        &["run", "config.toml", "--stage", "teachers", "--shard", "1/3"],
-        &["run", "config.toml"],
-        &["run", "config.toml", "--stage", "teachers", "--force", "data"],
+    let others = [
+        TEACHERS,
+        "run config.toml --stage teachers --shard 1/3",
+        "run config.toml",
+        "run config.toml --stage teachers --force data",
     ];
     for arguments in others {
         place.fails(arguments, 4, &["shard 1/2 of teachers works in this folder", "wait until it finishes"]);

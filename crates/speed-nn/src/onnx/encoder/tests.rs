@@ -316,40 +316,35 @@ fn external_weights_come_from_the_directory_of_the_model() {
     let secret = outer.0.path().join("secret");
     folder.write("model.short", &bytes[1..]);
     folder.write("party.key", &bytes);
-    for (location, offset, length, words) in [
-        ("../secret", "0", Some("432"), "expected a plain file name"),
-        ("..", "0", Some("432"), "expected a plain file name"),
-        ("", "0", Some("432"), "expected a plain file name"),
-        ("./short", "0", Some("432"), "expected a plain file name"),
-        ("a\\short", "0", Some("432"), "expected a plain file name"),
-        (secret.to_str().expect("a path"), "0", Some("432"), "expected a plain file name"),
-        ("model.missing", "0", Some("432"), "cannot read"),
-        ("party.key", "0", Some("432"), "expected external weights in a file whose name begins with \"model\""),
-        (
-            "model.short",
-            "0",
-            Some("432"),
-            "expected at least 0 + 432 bytes of external weights in model.short, found 431",
-        ),
-        ("model.short", "0", None, "expected at least 0 + 432 bytes of external weights in model.short, found 431"),
-        ("model.onnx.data", "5", Some("432"), "expected at least 5 + 432 bytes"),
-        ("model.onnx.data", "18446744073709551615", None, "expected at least 18446744073709551615 + 432 bytes"),
-        ("model.onnx.data", "-1", None, "expected a number of bytes as offset"),
-        ("model.onnx.data", "0", Some("1e3"), "expected a number of bytes as length"),
-        ("model.onnx.data", "0", Some("433"), "expected 432 bytes of the external weights weights, found 433"),
-    ] {
+    let fails = |location: &str, offset: &str, length: Option<&str>, words: &str| {
         let mut hostile = means(pictures(), 13);
         external(&mut hostile, location, offset, length);
         let text = folder.refused(&hostile, &EncoderSettings::default());
         assert!(text.contains(words), "{location}: {text}");
+    };
+    for location in ["../secret", "..", "", "./short", "a\\short", secret.to_str().expect("a path")] {
+        fails(location, "0", Some("432"), "expected a plain file name");
+    }
+    fails("model.missing", "0", Some("432"), "cannot read");
+    let words = "expected external weights in a file whose name begins with \"model\"";
+    fails("party.key", "0", Some("432"), words);
+    for length in [Some("432"), None] {
+        let words = "expected at least 0 + 432 bytes of external weights in model.short, found 431";
+        fails("model.short", "0", length, words);
+    }
+    for (offset, length, words) in [
+        ("5", Some("432"), "expected at least 5 + 432 bytes"),
+        ("18446744073709551615", None, "expected at least 18446744073709551615 + 432 bytes"),
+        ("-1", None, "expected a number of bytes as offset"),
+        ("0", Some("1e3"), "expected a number of bytes as length"),
+        ("0", Some("433"), "expected 432 bytes of the external weights weights, found 433"),
+    ] {
+        fails("model.onnx.data", offset, length, words);
     }
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(&secret, folder.0.path().join("model.link")).expect("a link");
-        let mut hostile = means(pictures(), 13);
-        external(&mut hostile, "model.link", "0", None);
-        let text = folder.refused(&hostile, &EncoderSettings::default());
-        assert!(text.contains("is a link to another directory: copy"), "{text}");
+        fails("model.link", "0", None, "is a link to another directory: copy");
     }
     // Sizes are limited before memory is taken.
     let mut large = means(pictures(), 13);
