@@ -48,9 +48,6 @@ struct Curve {
 
 impl FigureRequest<'_> {
     /// Computes the paper's Figure 2: epsilon for gamma from 0.01 to 100 at one `tau`, with the limit of the paper's curve.
-    ///
-    /// # Errors
-    /// The errors of [`Accountant::account`].
     pub(crate) fn over_gamma(&self, tau: HonestRatio) -> Result<Figure, AccountError> {
         let gammas = (0..POINTS).map(|i| 0.01 * 10f64.powf(4.0 * i as f64 / (POINTS - 1) as f64));
         let curves = self.curves(gammas, |gamma| Ok((InverseScale::new(gamma)?, tau)))?;
@@ -70,9 +67,6 @@ impl FigureRequest<'_> {
     }
 
     /// Computes the paper's Figure 3: epsilon for tau from 0.1 to 1 at one `gamma`.
-    ///
-    /// # Errors
-    /// The errors of [`Accountant::account`].
     pub(crate) fn over_tau(&self, gamma: InverseScale) -> Result<Figure, AccountError> {
         let taus = (0..POINTS).map(|i| 0.1 + 0.9 * i as f64 / (POINTS - 1) as f64);
         let curves = self.curves(taus, |tau| Ok((gamma, HonestRatio::new(tau.min(1.0))?)))?;

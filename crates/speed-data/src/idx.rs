@@ -19,7 +19,6 @@ const WORD: usize = 4;
 
 /// The images of an idx3 file: `count` images of `height` x `width` bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub(crate) struct IdxImages<'a> {
     /// Number of images.
     pub count: usize,
@@ -46,9 +45,6 @@ fn found_kind(magic: u32) -> String {
 }
 
 /// Reads the images of an idx3 file of unsigned bytes.
-///
-/// # Errors
-/// [`IdxError`] unless header and length are exactly right.
 pub(crate) fn read_images(bytes: &[u8]) -> Result<IdxImages<'_>, IdxError> {
     let ([count, height, width], pixels) = read(bytes, IMAGES_MAGIC)?;
     if height == 0 || width == 0 {

@@ -17,7 +17,6 @@ pub(crate) use error::MatError;
 use crate::ImageShape;
 
 /// Images and labels of one file.
-#[non_exhaustive]
 pub(crate) struct MatImages {
     /// The shape of every image.
     pub shape: ImageShape,
@@ -29,9 +28,6 @@ pub(crate) struct MatImages {
 
 /// Reads the images `X` and the labels `y` of a file, and decompresses at most `limit` bytes in total. Other arrays are
 /// skipped.
-///
-/// # Errors
-/// [`MatError`], which names the fault and the array.
 pub(crate) fn read_images(file: impl BufRead, limit: u64) -> Result<MatImages, MatError> {
     let (mut images, mut labels) = (None, None);
     element::for_each_array(file, limit, &mut |array| {

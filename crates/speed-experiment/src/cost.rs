@@ -128,9 +128,6 @@ impl Meter {
     }
 
     /// Measures the encoder, if there is one, and returns the core-seconds of all vectors and their peak memory in bytes.
-    ///
-    /// # Errors
-    /// If the encoder fails.
     pub(crate) fn vectors(&self) -> Result<Option<(f64, f64)>, ExperimentError> {
         const PICTURES: usize = 4;
         let (Some((encoder, shape)), Some(Sizes(facts))) = (&self.encoder, &self.images) else { return Ok(None) };
@@ -147,9 +144,6 @@ impl Meter {
     }
 
     /// Measures a teacher, if the config trains teachers.
-    ///
-    /// # Errors
-    /// If the network cannot be trained.
     pub(crate) fn teacher(&self, config: &Config) -> Result<Option<TeacherCost>, ExperimentError> {
         let (VotesSource::Teachers, Some(images)) = (&config.votes, &self.images) else { return Ok(None) };
         if let Some(cost) = self.teacher.get() {
@@ -163,9 +157,6 @@ impl Meter {
     }
 
     /// Measures a student, if there are images.
-    ///
-    /// # Errors
-    /// If the network cannot be trained.
     pub(crate) fn student(
         &self,
         config: &Config,

@@ -18,9 +18,6 @@ pub(crate) struct Device {
 
 impl Device {
     /// Opens the device that the config names.
-    ///
-    /// # Errors
-    /// If the device does not exist.
     pub(crate) fn open(device: ComputeDevice) -> Result<Self, ExperimentError> {
         let (kind, fingerprint) = match device {
             ComputeDevice::Cpu => (DeviceKind::Processor, None),

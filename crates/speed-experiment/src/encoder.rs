@@ -27,17 +27,11 @@ pub(crate) struct PictureEncoder {
 
 impl PictureEncoder {
     /// Reads the encoder of a config, if it has one.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or is not an encoder.
     pub(crate) fn read(config: &Config) -> Result<Option<Self>, ExperimentError> {
         config.features.encoder().map(|path| Self::open(path, &config.encoder_settings())).transpose()
     }
 
     /// Reads the encoder of a file.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or is not an encoder.
     pub(crate) fn open(path: &Path, settings: &EncoderSettings) -> Result<Self, ExperimentError> {
         let encoder = Encoder::read(path, settings).map_err(|error| ExperimentError::input(path, error))?;
         Ok(Self { path: path.to_owned(), encoder })
@@ -78,9 +72,6 @@ impl PictureEncoder {
     }
 
     /// Checks that it can read pictures of this shape.
-    ///
-    /// # Errors
-    /// If they are too small to say anything.
     fn check_pictures(&self, shape: ImageShape) -> Result<(), ExperimentError> {
         if shape.height.min(shape.width) >= LEAST_SIDE as usize {
             return Ok(());
@@ -96,9 +87,6 @@ impl PictureEncoder {
     }
 
     /// Returns the vectors of pictures with their labels. `name` names a picture in an error.
-    ///
-    /// # Errors
-    /// If they are too small, or one of them has no vector.
     pub(crate) fn encode(
         &self,
         pictures: &Split,
@@ -119,9 +107,6 @@ impl PictureEncoder {
     }
 
     /// Returns the vector of a picture of any shape. `name` names the picture in an error.
-    ///
-    /// # Errors
-    /// If its features are constant, infinite or not numbers, or the encoder fails.
     pub(crate) fn vector(
         &self,
         shape: ImageShape,
@@ -134,9 +119,6 @@ impl PictureEncoder {
 }
 
 /// Returns an encoder's vector of a picture of any shape.
-///
-/// # Errors
-/// If its features are constant, infinite or not numbers, or the encoder fails.
 pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Result<Vec<u8>, String> {
     let preparation = Preparation { shape: encoder.shape(), least_side: 1, resizes: true, converts: true };
     let prepared = preparation.prepare_bytes(shape, picture)?;
@@ -145,9 +127,6 @@ pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Re
 
 /// Reads pictures with `load`. For an encoder they are resized to the size in `reading`, or else to the encoder's: no picture decides
 /// how others are read.
-///
-/// # Errors
-/// Those of `load`.
 pub(crate) fn read_pictures<T>(
     encoder: Option<&PictureEncoder>,
     reading: Reading,
@@ -163,9 +142,6 @@ pub(crate) fn read_pictures<T>(
 
 /// Checks that the encoder reads pictures of this shape, and that teachers and students learn from its vectors, or else from the
 /// pictures.
-///
-/// # Errors
-/// If they do not.
 pub(crate) fn check_shape(
     config: &Config,
     encoder: Option<&PictureEncoder>,

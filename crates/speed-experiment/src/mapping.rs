@@ -10,9 +10,6 @@ use speed_student::pool::{Clusters, Features, MapError, MapSettings, PoolMap, Ta
 use crate::progress::Progress;
 
 /// Computes the map of a pool. `streams` are those of the seed, from which the map has its own.
-///
-/// # Errors
-/// If the pool is empty, or a thread cannot be started.
 pub(crate) fn map_pool(
     pool: Images<'_>,
     features: Features,

@@ -136,7 +136,6 @@ impl Model {
     }
 
     /// Returns its network, without gradients.
-    #[must_use]
     pub(crate) fn network(&self) -> &dyn AnyClassifier {
         self.network.as_ref()
     }

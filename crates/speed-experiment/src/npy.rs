@@ -41,9 +41,6 @@ pub(crate) fn parse_votes(
 }
 
 /// Reads labels that [`votes_to_bytes`] wrote, of a known shape.
-///
-/// # Errors
-/// If the file does not contain votes of this shape.
 pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, ExperimentError> {
     let (teachers, pool, classes) = (shape.teachers(), shape.queries(), shape.classes());
     let WholeNumbers { shape: found, values } = read(path)?;
@@ -55,9 +52,6 @@ pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, Experi
 }
 
 /// Returns saved votes: labels below `classes`, or -1.
-///
-/// # Errors
-/// If one is neither.
 pub(crate) fn votes_below(classes: usize, values: Vec<i64>) -> Result<Vec<Vote>, ExperimentError> {
     let vote = |(position, found): (usize, i64)| {
         let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
@@ -73,9 +67,6 @@ pub(crate) fn classes_of(votes: &Votes) -> usize {
 }
 
 /// Reads `count` distinct pool indices.
-///
-/// # Errors
-/// If the file is not one row of `count` distinct indices below `pool`.
 pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
     if values.len() != count {
@@ -96,18 +87,12 @@ pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec
 }
 
 /// Reads a table of numbers that [`reals_to_bytes`] wrote.
-///
-/// # Errors
-/// If the file is not one.
 pub(crate) fn read_reals(path: &Path) -> Result<Vec<f32>, ExperimentError> {
     let numbers = RealNumbers::parse(&read_bytes(path)?).map_err(|fault| ExperimentError::input(path, fault))?;
     Ok(numbers.values)
 }
 
 /// Reads the true labels of the first `pool` images.
-///
-/// # Errors
-/// If the file is not one row of at least `pool` labels, each 0 to 255.
 pub(crate) fn read_true_labels(path: &Path, pool: usize) -> Result<Vec<u8>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
     if values.len() < pool || shape.iter().filter(|&&length| length != 1).count() > 1 {
@@ -192,9 +177,6 @@ fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
 }
 
 /// Reads a file of votes or indices, up to a size limit.
-///
-/// # Errors
-/// If the file cannot be read or exceeds the limit.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
     speed_core::vote_files::read_bytes(path).map_err(|fault| ExperimentError::input(path, fault))
 }

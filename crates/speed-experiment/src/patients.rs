@@ -36,9 +36,6 @@ impl Patients {
 /// ids that may be spellings of one id, and of copies of several patients.
 ///
 /// Patients with copies are not merged: images of one person would then decide about the part of another.
-///
-/// # Errors
-/// If the file of patients is wrong, or an image has no patient.
 pub(crate) fn patients(
     folder: &Path,
     names: &[String],

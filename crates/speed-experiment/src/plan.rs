@@ -163,9 +163,6 @@ pub(crate) fn check_price(
 }
 
 /// Checks the cost of a run before any run of a sweep begins.
-///
-/// # Errors
-/// The errors of [`check_run_price`], and if images are missing or invalid.
 pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());

@@ -44,9 +44,6 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
 }
 
 /// Completes the stages of `config` up to `stage`, a name or a kind as in `--force`, without tables.
-///
-/// # Errors
-/// The errors of [`run`], and an error if there is no such stage.
 pub(crate) fn complete_until(
     config: &Config,
     options: &RunOptions,

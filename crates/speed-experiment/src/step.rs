@@ -145,9 +145,6 @@ impl<'a> Steps<'a> {
     }
 
     /// Returns the steps in their order.
-    ///
-    /// # Errors
-    /// If settings of a sweep differ in their steps.
     pub(crate) fn list(&self) -> Result<Vec<Step>, ExperimentError> {
         let mut steps = Vec::new();
         for (place, kind) in KINDS.iter().enumerate() {

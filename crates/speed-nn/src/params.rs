@@ -43,9 +43,6 @@ pub fn to_record(model: &impl Module) -> Result<Vec<u8>, ParameterError> {
 }
 
 /// Returns the network with the parameters of a record.
-///
-/// # Errors
-/// If the record is not one of this network.
 pub(crate) fn with_record<M: Module>(model: M, record: &[u8]) -> Result<M, ParameterError> {
     let (expected, found) = (to_record(&model)?.len(), record.len());
     if expected != found {

@@ -50,9 +50,6 @@ impl Lesson<'_> {
     }
 
     /// Returns the accuracy of a classifier on the test images, if there are any.
-    ///
-    /// # Errors
-    /// If the device failed.
     pub(crate) fn accuracy(&self, network: &dyn AnyClassifier) -> Result<Option<f64>, DeviceError> {
         let measure = |test: &Split| accuracy(network, test, &(0..test.len()).collect::<Vec<_>>(), self.device);
         self.test.map(measure).transpose()

@@ -26,9 +26,6 @@ pub(super) struct RoundFacts {
 
 impl RoundFacts {
     /// Reads the facts from the file of a round and, if it is given, its result.
-    ///
-    /// # Errors
-    /// If a file is wrong, or they belong to different rounds.
     pub(super) fn read(round: &Path, result: Option<&Path>, delta: Delta) -> Result<Self, Failure> {
         if delta.get() > MAX_CARD_DELTA {
             return Err(usage("delta", format!("expected at most {MAX_CARD_DELTA:e}, found {:e}", delta.get())));

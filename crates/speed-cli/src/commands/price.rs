@@ -7,9 +7,6 @@ use super::{Failure, flag};
 use crate::options::MaxEpsilon;
 
 /// Returns the limit that a command line sets.
-///
-/// # Errors
-/// If the limit is not above 0.
 pub(super) fn limit(given: MaxEpsilon) -> Result<PriceLimit, Failure> {
     PriceLimit::new(given.max_epsilon).map_err(|error| flag("max-epsilon", &error))
 }

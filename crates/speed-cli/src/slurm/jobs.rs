@@ -87,9 +87,6 @@ impl Jobs {
     }
 
     /// Takes the lock for submitting jobs of a run.
-    ///
-    /// # Errors
-    /// If another process holds the lock, or the directory cannot be written.
     pub(crate) fn lock(run: &Path) -> Result<Lock, ExperimentError> {
         let folder = slurm_folder(run);
         Lock::try_take(folder.join(LOCK), &folder)

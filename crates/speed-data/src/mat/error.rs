@@ -4,7 +4,6 @@ use std::fmt::Display;
 
 /// The fault of bytes that are not a MATLAB file of level 5 with images and labels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub(crate) enum MatError {
     /// The file ends within a part.
     #[error("truncated: it ends within {part}")]

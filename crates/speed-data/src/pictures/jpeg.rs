@@ -16,9 +16,6 @@ const MAX_SCANS: usize = 100;
 const UNCODED: u8 = 0xff;
 
 /// Checks a file that begins with the marker of an image's start, and returns the meaning of its values.
-///
-/// # Errors
-/// A message with the missing, damaged or unsupported part and its place.
 pub(super) fn check(bytes: &[u8]) -> Result<ColorSpace, String> {
     let mut file = File { bytes, position: 2, ..File::default() };
     loop {

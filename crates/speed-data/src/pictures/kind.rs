@@ -130,9 +130,6 @@ pub(super) enum Kind {
 }
 
 /// Returns the kind of a file by its first bytes, or by its name if the bytes are of no known format.
-///
-/// # Errors
-/// If the file cannot be read.
 pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
     let metadata = match fs::metadata(path) {
         // A link to a missing file.

@@ -15,9 +15,6 @@ use crate::progress::Progress;
 use crate::store::RunStore;
 
 /// Compares the ledger with the stages that were charged to it, and reports other ledgers.
-///
-/// # Errors
-/// If the ledger cannot be read or lacks a charge.
 pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());
@@ -68,9 +65,6 @@ fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress)
 }
 
 /// Refuses forced stages whose charges would exceed the budget, before their previous outputs are set aside.
-///
-/// # Errors
-/// If the budget does not allow `charges`, or the ledger cannot be read.
 pub(crate) fn check_forced(store: &RunStore, config: &Config, charges: &[QueryBatch]) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());

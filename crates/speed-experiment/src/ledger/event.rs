@@ -6,9 +6,6 @@ use crate::config::{Config, QueryNoise, RowConfig};
 use crate::error::ExperimentError;
 
 /// Returns a row's query with this noise, including the sampler: the noise of its answers or of its checks.
-///
-/// # Errors
-/// If the noise cannot be drawn or accounted for.
 pub(crate) fn event(
     config: &Config,
     row: &RowConfig,
@@ -27,9 +24,6 @@ pub(crate) fn event(
 }
 
 /// Returns the charge for a row's checks, if they have noise of their own.
-///
-/// # Errors
-/// If the noise cannot be drawn or accounted for.
 pub(crate) fn planned_checks(
     config: &Config,
     row: &RowConfig,
@@ -42,9 +36,6 @@ pub(crate) fn planned_checks(
 }
 
 /// Returns the charge for a row's answers to `queries` queries with `classes` classes.
-///
-/// # Errors
-/// If the noise cannot be drawn or accounted for.
 pub(crate) fn planned_charge(
     config: &Config,
     row: &RowConfig,

@@ -50,34 +50,22 @@ impl LedgerFiles {
     }
 
     /// Opens the ledger if it exists.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub(crate) fn open(&self) -> Result<Option<Ledger>, ExperimentError> {
         let path = self.path();
         Ok(if path.exists() { Some(Ledger::open(&path)?) } else { None })
     }
 
     /// Opens the ledger, or creates one.
-    ///
-    /// # Errors
-    /// If it cannot be read or written.
     pub(super) fn open_or_create(&self, record: Budget) -> Result<Ledger, ExperimentError> {
         Ok(Ledger::open_or_create(&self.path(), record)?)
     }
 
     /// Reads the ledger's statement; `None` if no answers were charged.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub(crate) fn statement(&self) -> Result<Option<Statement>, ExperimentError> {
         Ok(self.open()?.map(|ledger| ledger.statement()).transpose()?)
     }
 
     /// Reads the secret; `None` if no answers were charged.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is incomplete.
     pub(super) fn secret(&self) -> Result<Option<Secret>, ExperimentError> {
         let path = self.secret_path();
         match std::fs::read(&path).map(Zeroizing::new) {
@@ -94,9 +82,6 @@ impl LedgerFiles {
     }
 
     /// Reads the secret, or generates one.
-    ///
-    /// # Errors
-    /// If the secret cannot be read, generated or written.
     pub(super) fn secret_or_new(&self) -> Result<Secret, ExperimentError> {
         if let Some(secret) = self.secret()? {
             return Ok(secret);

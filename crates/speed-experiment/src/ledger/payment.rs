@@ -50,9 +50,6 @@ impl Payment<'_> {
     }
 
     /// Returns whether this stage started to give charged answers; these take precedence over another stage's answers.
-    ///
-    /// # Errors
-    /// If the ledger cannot be read.
     pub(crate) fn is_underway(&self) -> Result<bool, ExperimentError> {
         let own = self.store.remains_of(&self.answers.name).noise_key(self.question());
         match own.filter(|_| self.is_real()) {
@@ -212,9 +209,6 @@ impl Payment<'_> {
     }
 
     /// Removes all copies of the key of these answers, after they are given.
-    ///
-    /// # Errors
-    /// If a key cannot be removed.
     pub(crate) fn forget_noise(&self) -> Result<(), ExperimentError> {
         let all = self.store.all_remains(&self.answers.kind).into_iter();
         all.filter(|remains| remains.is_of(self.question())).try_for_each(|remains| remains.forget_noise())

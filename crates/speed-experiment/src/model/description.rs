@@ -202,7 +202,6 @@ impl Description {
     }
 
     /// Returns the shape of the images.
-    #[must_use]
     pub(crate) fn shape(&self) -> ImageShape {
         let [channels, height, width] = self.shape;
         ImageShape { channels, height, width }
@@ -265,9 +264,6 @@ impl Description {
 }
 
 /// Checks the names of classes: 1 to 256, different, not empty, not long, and without characters that could deceive a reader.
-///
-/// # Errors
-/// If a model with these names would be refused.
 pub(crate) fn check_names(names: &[String]) -> Result<(), String> {
     check_class_names(names).map_err(|error| error.to_string())?;
     // Files of votes are read without the spaces around a name.

@@ -35,9 +35,6 @@ impl Model {
     }
 
     /// Returns the encoder; `None` for a model of pictures.
-    ///
-    /// # Errors
-    /// If it was not read.
     pub(super) fn encoder(&self) -> Result<Option<&Encoder>, ExperimentError> {
         match (&self.description.encoder, &self.encoder) {
             (Some(_), None) => Err(self.without_encoder()),

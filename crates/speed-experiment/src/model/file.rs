@@ -26,9 +26,6 @@ const LENGTH: usize = 8;
 const SEAL: [&str; 3] = ["{\"sha256\":\"", "\",\"model\":", "}"];
 
 /// Returns the bytes of the file of these tensors with a description. Equal inputs give equal bytes.
-///
-/// # Errors
-/// If the header would be longer than a reader accepts.
 pub(super) fn described_to_bytes(
     description: &Description,
     tensors: &NamedTensors,
@@ -42,9 +39,6 @@ pub(super) fn described_to_bytes(
 
 /// Reads the bytes of a model's file. Description, names, shapes and values are as they were written, but the
 /// description's network may not exist. Memory is bounded by a small multiple of the length of `bytes`.
-///
-/// # Errors
-/// If the bytes are not a model, or were changed.
 pub(super) fn described_from_bytes(bytes: &[u8]) -> Result<(Description, NamedTensors), ExperimentError> {
     check_header(bytes)?;
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(format)?;
@@ -66,17 +60,11 @@ pub(super) fn described_from_bytes(bytes: &[u8]) -> Result<(Description, NamedTe
 }
 
 /// Returns the bytes of a file of these tensors alone.
-///
-/// # Errors
-/// If the header would be longer than a reader accepts.
 pub(super) fn to_bytes(tensors: &NamedTensors) -> Result<Vec<u8>, ExperimentError> {
     serialize(tensors, None)
 }
 
 /// Reads the tensors of a file. Memory is bounded by a small multiple of the length of `bytes`.
-///
-/// # Errors
-/// If the bytes are not a file of tensors of 32-bit floating-point numbers.
 pub(super) fn from_bytes(bytes: &[u8]) -> Result<NamedTensors, ExperimentError> {
     check_header(bytes)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(format)?.tensors();

@@ -40,13 +40,11 @@ impl ForeignModel {
     }
 
     /// Returns the names of the classes in the order of the scores.
-    #[must_use]
     pub(crate) fn classes(&self) -> &[String] {
         &self.classes
     }
 
     /// Returns the preparation of its images.
-    #[must_use]
     pub(crate) fn preparation(&self) -> Preparation {
         Preparation { shape: self.classifier.shape(), least_side: 1, resizes: self.fits, converts: self.fits }
     }

@@ -61,9 +61,6 @@ impl Predicting<'_> {
     /// Returns the prediction of every image as [`Self::predict`], with its vote, which is usually the predicted class. For an
     /// image unlike a teacher's own, `teacher.unknown` of its training decides the vote. `None` is an empty vote. The model's
     /// seed determines random votes.
-    ///
-    /// # Errors
-    /// Like [`Self::predict`].
     pub(crate) fn votes(&self, inputs: &Inputs) -> Result<Vec<(Prediction, Vote)>, ExperimentError> {
         let _arithmetic = self.model.description.arithmetic.hold()?;
         let Activations { tensor, patches } = self.model.activations;
@@ -86,9 +83,6 @@ impl Predicting<'_> {
     }
 
     /// Returns the vectors of images, from which every model of the same encoder predicts; `None` for a model of pictures.
-    ///
-    /// # Errors
-    /// If an image cannot be read, or the model's encoder was not read or fails.
     pub(crate) fn vectors(&self, inputs: &Inputs) -> Result<Option<Inputs>, ExperimentError> {
         let Some(encoder) = self.model.encoder()? else { return Ok(None) };
         let images = inputs.images();

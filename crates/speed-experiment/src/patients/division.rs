@@ -26,9 +26,6 @@ impl Division {
 
     /// Returns the division whose key is in a file: 64 hexadecimal digits. A missing file is made, with a new key. Also returns
     /// whether it was made.
-    ///
-    /// # Errors
-    /// If the file cannot be read or written, or has no key.
     pub(crate) fn read_or_make(path: &Path) -> Result<(Self, bool), ExperimentError> {
         if path.symlink_metadata().is_err() {
             let key = Randomness::fresh().map_err(MechanismError::from)?;

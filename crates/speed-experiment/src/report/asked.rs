@@ -38,7 +38,6 @@ pub struct RowAnswers {
 
 impl AskedQueries {
     /// Returns whether all lists have a valid length, because the file is untrusted input.
-    #[must_use]
     pub(crate) fn is_whole(&self) -> bool {
         let queries = self.pool_images.len();
         self.truth.as_ref().is_none_or(|truth| truth.len() == queries)

@@ -13,7 +13,6 @@ const TEACHERS: &str = "mean teacher";
 impl Report {
     /// Returns the accuracy of students and baselines in percent, a line for each classifier of a row; `None` without
     /// baselines. `deviation` is over repeats, and the interval is a Wilson interval at 95 % over the test images.
-    #[must_use]
     pub(crate) fn baselines(&self) -> Option<Table> {
         let head = ["row", "classifier", "accuracy %", "deviation", "models", "interval_low %", "interval_high %"];
         let mut table = Table::new(head);

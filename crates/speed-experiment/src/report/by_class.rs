@@ -10,7 +10,6 @@ use crate::report::table::markdown;
 impl Report {
     /// Returns the results by class of every student, as comma-separated values: shares are from 0 to 1 and have all
     /// digits, and a share without a value is empty. `None` if no student has any.
-    #[must_use]
     pub(crate) fn classes_csv(&self) -> Option<String> {
         let head = ["row", "repeat"].into_iter().chain(CLASS_COLUMNS);
         let lines = |result: &Classification| -> Vec<Vec<String>> {
@@ -21,7 +20,6 @@ impl Report {
 
     /// Returns the confusion matrix of every student, as comma-separated values: a line for each true class, a column for each
     /// predicted class. `None` if no student has any.
-    #[must_use]
     pub(crate) fn confusion_csv(&self) -> Option<String> {
         let names = self.classes.iter().map(|name| printable(name));
         let head = ["row", "repeat", "true \\ predicted"].map(str::to_owned).into_iter().chain(names);

@@ -90,9 +90,6 @@ impl Classification {
 
     /// Counts predictions, and ranks the images of two classes by their margins, of which there are none for other numbers of classes.
     /// All are in the order of the images.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
     pub(crate) fn ranked(
         names: impl IntoIterator<Item = impl Into<String>>,
         [truth, predicted]: [&[u8]; 2],
@@ -107,9 +104,6 @@ impl Classification {
     }
 
     /// Returns the same counts for classes with other names.
-    ///
-    /// # Errors
-    /// If there are more or fewer names, or two are equal or one is empty.
     pub(crate) fn with_names(self, names: &[String]) -> Result<Self, ClassificationError> {
         check_class_names(names)?;
         if names.len() != self.names.len() {
@@ -125,38 +119,32 @@ impl Classification {
     }
 
     /// Returns the number of images by true class and predicted class.
-    #[must_use]
     pub(crate) fn confusion(&self) -> &[Vec<u64>] {
         &self.confusion
     }
 
     /// Returns the number of images.
-    #[must_use]
     pub(crate) fn images(&self) -> u64 {
         self.confusion.iter().flatten().sum()
     }
 
     /// Returns the number of images that were classified right.
-    #[must_use]
     pub(crate) fn right(&self) -> u64 {
         (0..self.names.len()).map(|class| self.confusion[class][class]).sum()
     }
 
     /// Returns the share of images that were classified right, 0 to 1; `None` without images.
-    #[must_use]
     pub(crate) fn accuracy(&self) -> Option<f64> {
         share(self.right(), self.images())
     }
 
     /// Returns the Wilson interval of the accuracy at 95 %.
-    #[must_use]
     pub(crate) fn interval(&self) -> Option<Interval> {
         Interval::wilson(self.right(), self.images())
     }
 
     /// Returns the mean of the shares of right ones of all classes that have images, 0 to 1; `None` without images. Every
     /// class counts the same.
-    #[must_use]
     pub(crate) fn balanced_accuracy(&self) -> Option<f64> {
         let recalls: Vec<f64> = self.classes().iter().filter_map(|class| class.accuracy).collect();
         #[expect(clippy::cast_precision_loss, reason = "at most 256 classes")]
@@ -171,7 +159,6 @@ impl Classification {
     }
 
     /// Returns whether a class has at least twice as many images as another one that has images.
-    #[must_use]
     pub(crate) fn is_unequal(&self) -> bool {
         let images = || self.confusion.iter().map(|row| row.iter().sum::<u64>()).filter(|images| *images > 0);
         images().min().zip(images().max()).is_some_and(|(least, most)| most >= UNEQUAL * least)
@@ -192,7 +179,6 @@ impl Classification {
     }
 
     /// Returns a warning if classes have images of which none is right.
-    #[must_use]
     pub(crate) fn warning(&self) -> Option<String> {
         let accuracy = self.accuracy().map(percent).unwrap_or_default();
         let missed = self.classes().into_iter().filter(|class| class.images > 0 && class.right == 0);
@@ -207,7 +193,6 @@ impl Classification {
     }
 
     /// Returns the result of every class, in order.
-    #[must_use]
     pub(crate) fn classes(&self) -> Vec<ClassResult> {
         let class = |(class, name): (usize, &String)| {
             let (images, right) = (self.confusion[class].iter().sum(), self.confusion[class][class]);
@@ -261,7 +246,6 @@ impl Classification {
     }
 
     /// Returns the confusion matrix as a table: a row for each true class, a column for each predicted class.
-    #[must_use]
     pub(crate) fn confusion_table(&self) -> Table {
         let names = || self.names.iter().map(|name| printable(name));
         let mut table = Table::new(["true \\ predicted".to_owned()].into_iter().chain(names()));
@@ -288,9 +272,6 @@ impl ClassResult {
 }
 
 /// Checks that these are the names of 1 to 256 classes, each different and not empty.
-///
-/// # Errors
-/// Names the class.
 pub(crate) fn check_class_names(names: &[String]) -> Result<(), ClassificationError> {
     if !(1..=MAX_CLASSES).contains(&names.len()) {
         return Err(other_number(1, MAX_CLASSES, names.len()));

@@ -323,7 +323,6 @@ pub(crate) static COLUMNS: &[Column] = &[
 
 impl Report {
     /// Returns the table without times: byte-identical for the same config and seed.
-    #[must_use]
     pub(crate) fn table(&self) -> Table {
         self.table_of(|column| !column.is_measured, Column::cell)
     }
@@ -336,7 +335,6 @@ impl Report {
     }
 
     /// Returns the table with the homomorphic times.
-    #[must_use]
     pub(crate) fn table_with_times(&self) -> Table {
         self.table_of(|_| true, Column::cell)
     }

@@ -27,9 +27,6 @@ pub struct EncoderFacts {
 
 impl EncoderFacts {
     /// Checks facts of a file.
-    ///
-    /// # Errors
-    /// A message if no encoder has them.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.digest.len() != 64 || !self.digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(format!("expected the digest of an encoder in 64 hexadecimal digits, found {:?}", self.digest));

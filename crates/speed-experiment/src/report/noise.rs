@@ -18,7 +18,6 @@ pub enum RunNoise {
 
 impl RunNoise {
     /// Returns the noise of a run, given whether any row has noise and whether the run is a simulation.
-    #[must_use]
     pub(crate) fn new(is_noisy: bool, is_simulation: bool) -> Self {
         match (is_noisy, is_simulation) {
             (false, _) => Self::None,

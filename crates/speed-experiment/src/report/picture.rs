@@ -28,17 +28,11 @@ pub(crate) struct Picture {
 }
 
 /// Returns a picture as a PNG file.
-///
-/// # Errors
-/// If the picture is empty or too large for a PNG file.
 pub(crate) fn png(picture: Picture) -> Result<Vec<u8>, ExperimentError> {
     encoded(&decoded(picture))
 }
 
 /// Returns a picture as a PNG file, with both sides multiplied by `part / whole`.
-///
-/// # Errors
-/// If the picture is empty or too large for a PNG file.
 pub(crate) fn reduced_png(picture: Picture, part: usize, whole: usize) -> Result<Vec<u8>, ExperimentError> {
     let sheet = decoded(picture);
     let size = |pixels: u32| {

@@ -19,9 +19,6 @@ const MAX_STUDENTS: usize = 1000;
 pub(crate) const MAX_FOLDER: usize = 255;
 
 /// Checks that names are valid in a config: at most `most` bytes, and without control characters.
-///
-/// # Errors
-/// If a name is invalid; the error shows it.
 pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a String>) -> Result<(), ExperimentError> {
     let expected = format!("names of at most {most} bytes without control characters");
     match names.into_iter().find(|name| name.len() > most || name.chars().any(char::is_control)) {
@@ -34,9 +31,6 @@ pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a S
 }
 
 /// Checks that a count does not exceed its limit.
-///
-/// # Errors
-/// If it exceeds the limit.
 pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), ExperimentError> {
     if found <= most {
         return Ok(());
@@ -45,18 +39,12 @@ pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), E
 }
 
 /// Checks the names of classes: at most 256, of at most [`MAX_CLASS_NAME`] bytes.
-///
-/// # Errors
-/// If they are too many or too long.
 pub(crate) fn check_classes(names: &[String]) -> Result<(), ExperimentError> {
     check_count("classes", names.len(), MAX_CLASSES)?;
     names.iter().try_for_each(|name| check_count("bytes of a class's name", name.len(), MAX_CLASS_NAME))
 }
 
 /// Checks rows: their names and numbers, and their students.
-///
-/// # Errors
-/// If a row cannot be a row of a run.
 pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ExperimentError> {
     check_count("rows", rows.len(), MAX_ROWS)?;
     for row in rows {

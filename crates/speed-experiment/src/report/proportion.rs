@@ -23,7 +23,6 @@ impl Interval {
     ///
     /// # Panics
     /// If `right` is larger than `number`.
-    #[must_use]
     pub(crate) fn wilson(right: u64, number: u64) -> Option<Self> {
         assert!(right <= number, "{right} of {number}");
         let share = share(right, number)?;

@@ -74,7 +74,6 @@ pub struct Score {
 
 impl Score {
     /// Returns the accuracy of a classification; `None` without images.
-    #[must_use]
     pub(crate) fn new(stage: impl Into<String>, result: &Classification) -> Option<Self> {
         Some(Self {
             stage: stage.into(),
@@ -140,7 +139,6 @@ impl LabellingTimes {
     }
 
     /// Returns the total processor time per query, or `None` if the system does not report it.
-    #[must_use]
     pub(crate) fn core_seconds_per_query(&self) -> Option<f64> {
         self.core_seconds.map(|seconds| seconds / self.query_seconds.len().max(1) as f64)
     }
@@ -209,7 +207,6 @@ pub struct ReportRow {
 
 impl ReportRow {
     /// Returns the line without times and results by class: the figures of the table, which config and seed determine.
-    #[must_use]
     pub(crate) fn figures_only(&self) -> Self {
         Self { encrypted_times: None, classification: None, ..self.clone() }
     }
@@ -233,7 +230,6 @@ impl ReportRow {
     }
 
     /// Returns whether noise was added to its votes.
-    #[must_use]
     pub(crate) fn is_noisy(&self) -> bool {
         self.aggregation != AggregationKind::NonPrivate
     }

@@ -155,15 +155,11 @@ impl Report {
     }
 
     /// Returns the noise of its answers.
-    #[must_use]
     pub(crate) fn noise(&self) -> RunNoise {
         RunNoise::new(self.rows.iter().any(ReportRow::is_noisy), self.simulation)
     }
 
     /// Checks a report that was read from a file, which is untrusted input.
-    ///
-    /// # Errors
-    /// If a name is not printable, or a number is out of range.
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;

@@ -3,7 +3,6 @@
 //! `statrs` is not used, because its one-pass sums differ in the last digit from the values in published reports.
 
 /// Returns the mean, and the sample standard deviation if there are at least two values.
-#[must_use]
 pub(crate) fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
     if values.is_empty() {
         return (None, None);
@@ -16,7 +15,6 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
 }
 
 /// Returns the middle value, or the mean of the two middle values.
-#[must_use]
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -104,7 +104,6 @@ impl Table {
     }
 
     /// Returns the table without columns that have no values; the first column stays.
-    #[must_use]
     pub(crate) fn without_empty_columns(&self) -> Self {
         let is_kept = |column: &usize| *column == 0 || self.rows.iter().any(|row| is_value(&row[*column]));
         let kept: Vec<usize> = (0..self.columns.len()).filter(is_kept).collect();
@@ -114,14 +113,12 @@ impl Table {
 
     /// Returns the table with every cell below the head escaped for [`to_markdown`](Self::to_markdown), so that untrusted
     /// text is shown as it is.
-    #[must_use]
     pub(crate) fn for_markdown(&self) -> Self {
         let rows = self.rows.iter().map(|row| row.iter().map(|cell| markdown(cell)).collect()).collect();
         Self { columns: self.columns.clone(), rows }
     }
 
     /// Returns a Markdown table that is also readable as plain text.
-    #[must_use]
     pub(crate) fn to_markdown(&self) -> String {
         let line = |cells: &[String]| {
             let cells: Vec<String> = self.align(cells).iter().map(|cell| cell.replace('|', "\\|")).collect();

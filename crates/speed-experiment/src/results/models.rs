@@ -16,9 +16,6 @@ use crate::store::{example_image, model_name, write_atomic};
 /// would tell that the noise of one row changed no label of another.
 ///
 /// A model that cannot be written is reported; the results of the run do not depend on it.
-///
-/// # Errors
-/// If weights are damaged, or a file cannot be written.
 pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(), ExperimentError> {
     let (config, run, Some(pictures)) = (context.config, context.store.folder(), context.pictures()) else {
         return Ok(());

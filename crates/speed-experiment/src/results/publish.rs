@@ -18,9 +18,6 @@ pub(crate) struct PublishedQueries {
 
 /// Writes the files of a report; the report itself is last. If noise protects the answers, only the page is public: the
 /// other files have figures of secret votes, and only their owner may read them.
-///
-/// # Errors
-/// If a file cannot be written.
 pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQueries) -> Result<(), ExperimentError> {
     let is_secret = report.is_protected();
     let write = |name: &str, bytes: &[u8]| store.write_table(name, bytes, is_secret);
@@ -36,9 +33,6 @@ pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQuerie
 }
 
 /// Writes the files of a sweep, replacing those of an earlier completion of the same sweep.
-///
-/// # Errors
-/// If a file cannot be written.
 pub(crate) fn publish_sweep(report: &SweepReport, results: &Path) -> Result<(), ExperimentError> {
     let store = SweepStore::create(sweep_folder(report, results))?;
     for file in report.files() {

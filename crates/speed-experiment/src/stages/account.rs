@@ -152,9 +152,6 @@ fn accountant_of(
 
 /// Returns the data-independent claim on a row's labels from the config alone, or the reason for its absence. After checks
 /// it is for the largest number of answers.
-///
-/// # Errors
-/// If the noise of the config cannot be drawn or accounted for.
 pub(crate) fn data_independent(
     config: &Config,
     row: &RowConfig,
@@ -166,9 +163,6 @@ pub(crate) fn data_independent(
 
 /// Returns the data-independent claim on a row's labels for neighbours that differ in all votes of the largest party; `None` if
 /// every teacher is a party.
-///
-/// # Errors
-/// If the noise of the config cannot be drawn or accounted for.
 pub(crate) fn data_independent_party(
     config: &Config,
     row: &RowConfig,

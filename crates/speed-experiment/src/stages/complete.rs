@@ -9,9 +9,6 @@ use crate::error::ExperimentError;
 use crate::store::{FinishedStage, Identity, StageState};
 
 /// Returns the output of `stage`, and runs the stage unless it is finished with the same fingerprint. A shard runs no stage.
-///
-/// # Errors
-/// If the stage fails, or is not finished in a shard.
 pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
     if context.store.is_shard() { find(context, stage) } else { Ok(perform(context, stage)?.0) }
 }
@@ -52,9 +49,6 @@ fn wait_for(context: &Context<'_>, stage: &str, look: impl Fn() -> Option<Finish
 
 /// Returns the output of `stage` as [`complete`] does, but also runs the stage in a shard. Returns with it whether the stage
 /// ran here.
-///
-/// # Errors
-/// If the stage fails.
 pub(super) fn perform<S: Stage>(context: &Context<'_>, stage: &S) -> Result<(S::Output, bool), ExperimentError> {
     context.progress.started(stage.facts().name);
     let identity = identify(context, stage)?;
@@ -92,9 +86,6 @@ fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Resu
 
 /// Opens a stage by its identity. If that fails and kinds of machines may be mixed, tries again with the stage's new
 /// identity, because another kind of machine may have begun the stage meanwhile.
-///
-/// # Errors
-/// The errors of `open`.
 pub(super) fn identified<S: Stage, T>(
     context: &Context<'_>,
     stage: &S,

@@ -63,9 +63,6 @@ impl Graph {
     }
 
     /// Returns the stages of rows whose answers or checks are charged, with their rows and charges for `classes` classes.
-    ///
-    /// # Errors
-    /// If the noise cannot be drawn or accounted for.
     pub(crate) fn charged(
         &self,
         config: &Config,
@@ -81,9 +78,6 @@ impl Graph {
     }
 
     /// Checks that every name in `--force` is a stage.
-    ///
-    /// # Errors
-    /// If one is not; the error lists the valid names.
     pub(crate) fn check(&self, forced: &[String]) -> Result<(), ExperimentError> {
         match forced.iter().find(|stage| !self.0.iter().any(|node| node.is_called(stage))) {
             Some(stage) => Err(self.no_such("--force", stage)),
@@ -92,9 +86,6 @@ impl Graph {
     }
 
     /// Returns the stages up to the last one with the name in `--stage`.
-    ///
-    /// # Errors
-    /// If there is none; the error lists the valid names.
     pub(crate) fn up_to(&self, stage: &str) -> Result<&[Node], ExperimentError> {
         let last = self.0.iter().rposition(|node| node.is_called(stage));
         last.map(|last| &self.0[..=last]).ok_or_else(|| self.no_such("--stage", stage))

@@ -54,9 +54,6 @@ pub(crate) struct Images {
 
 impl Images {
     /// Loads or generates the images of `config`, if it uses images.
-    ///
-    /// # Errors
-    /// If files are missing or invalid, or there are too few images.
     pub(crate) fn load(
         config: &Config,
         streams: &Streams,
@@ -362,9 +359,6 @@ pub(crate) struct Subjects {
 
 impl Subjects {
     /// Finds those of a config, if it uses images. Reads the images if they are in a directory, and the encoder.
-    ///
-    /// # Errors
-    /// If images or encoder are missing or invalid.
     pub(crate) fn find(config: &Config, datasets: Option<&Path>) -> Result<Option<Self>, ExperimentError> {
         let encoder = PictureEncoder::read(config)?;
         let found = if let Some(facts) = config.data.facts() {
@@ -395,9 +389,6 @@ pub(crate) struct ImageFacts {
 
 impl ImageFacts {
     /// Finds the facts about a run's images. Reads the images if they are in a directory, and the encoder.
-    ///
-    /// # Errors
-    /// If images or encoder are missing or invalid.
     pub(crate) fn find(config: &Config, datasets: Option<&Path>) -> Result<Self, ExperimentError> {
         let encoder = PictureEncoder::read(config)?;
         let (facts, unlabelled, notes) = match config.data.facts() {

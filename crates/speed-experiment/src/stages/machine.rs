@@ -15,9 +15,6 @@ use crate::error::ExperimentError;
 use crate::store::{ARITHMETIC, Identity, RunStore, StageFolder};
 
 /// Returns the identity of a stage that computes networks, with the kind of machine among its inputs.
-///
-/// # Errors
-/// If another kind of machine began exactly this work, unless kinds may be mixed.
 pub(super) fn identify(
     context: &Context<'_>,
     stage: &str,
@@ -51,9 +48,6 @@ pub(super) fn identify(
 }
 
 /// Records in a stage's directory that this kind of machine takes part.
-///
-/// # Errors
-/// If the directory cannot be written.
 pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), ExperimentError> {
     let kind = format!("{}\n", context.arithmetic);
     let is_noted = |name: &str| {

@@ -98,9 +98,6 @@ impl TrainedTeachers {
     }
 
     /// Reads the weights of one teacher.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub(super) fn weights(&self, teacher: usize) -> Result<Vec<u8>, ExperimentError> {
         self.0.read(&unit_payload(&unit(teacher)))
     }

@@ -23,9 +23,6 @@ pub(crate) struct Truth<'a> {
 
 impl<'a> Truth<'a> {
     /// Returns the true labels of a run, if known.
-    ///
-    /// # Errors
-    /// If `data.labels` cannot be read, or has too few.
     pub(crate) fn for_run(config: &'a Config, images: Option<&'a Images>) -> Result<Option<Self>, ExperimentError> {
         if let Some(Images { pool, .. }) = images.filter(|_| config.data.has_labelled_pool()) {
             return Ok(Some(Self {
@@ -50,9 +47,6 @@ impl<'a> Truth<'a> {
     }
 
     /// Checks that all labels are classes of the votes.
-    ///
-    /// # Errors
-    /// If one is not, for example if labels start from 1.
     pub(crate) fn check(&self, classes: usize) -> Result<(), ExperimentError> {
         match self.labels.iter().position(|&label| usize::from(label) >= classes) {
             None => Ok(()),

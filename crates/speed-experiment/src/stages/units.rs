@@ -81,9 +81,6 @@ impl<'a> ShardUnits<'a> {
 
     /// Does the shard's units of a stage with `units` units, unless the stage is done. `work` ensures that the given units are
     /// done, and returns how many it did.
-    ///
-    /// # Errors
-    /// If the work fails, or the stage's directory has other content; saved units stay.
     pub(super) fn work_on<S: Stage>(
         &mut self,
         context: &Context<'_>,

@@ -98,9 +98,6 @@ enum VoteOrigin<'a> {
 
 impl<'a> VotesStage<'a> {
     /// Prepares the collection, and reads the file of votes, if the config names one.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     fn new(name: &'a StageName, context: &'a Context<'_>, outputs: &'a Outputs) -> Result<Self, ExperimentError> {
         let (images, truth) = (context.images(), context.truth);
         let source = match (&context.config.votes, images, outputs.find::<TrainedTeachers>()) {
@@ -343,9 +340,6 @@ fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Re
 
 /// Returns the number of classes that the votes will have: the number of the images if there are images, else the number
 /// of the file. Checks the file.
-///
-/// # Errors
-/// If the file cannot be read.
 pub(crate) fn planned_classes(config: &Config, of_images: Option<usize>) -> Result<usize, ExperimentError> {
     Ok(match &config.votes {
         VotesSource::File(file) => {

@@ -111,9 +111,6 @@ fn write_through(
 
 /// Atomically writes `bytes` to `path` unless the name exists, which link(2) decides, also on NFS. Returns whether the
 /// file was written.
-///
-/// # Errors
-/// If the directory cannot be written.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
     link_new(path, bytes, 0o666)
 }
@@ -130,9 +127,6 @@ fn link_new(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, ExperimentErro
 
 /// Atomically writes a new directory with these files, whose names may contain directories. Returns whether it was written; it
 /// is not if the name exists, unless it is an empty directory.
-///
-/// # Errors
-/// If the parent directory cannot be written.
 pub(crate) fn write_folder<B: AsRef<[u8]>>(
     path: &Path,
     files: impl IntoIterator<Item = (String, B)>,
@@ -141,9 +135,6 @@ pub(crate) fn write_folder<B: AsRef<[u8]>>(
 }
 
 /// Writes a new directory like [`write_folder`] that only its owner may read.
-///
-/// # Errors
-/// If the parent directory cannot be written.
 pub(crate) fn write_secret_folder<B: AsRef<[u8]>>(
     path: &Path,
     files: impl IntoIterator<Item = (String, B)>,

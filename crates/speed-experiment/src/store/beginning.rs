@@ -15,9 +15,6 @@ use super::remains::StageRemains;
 use crate::error::ExperimentError;
 
 /// Creates the directory of a stage, unless it exists. If several processes do so at once, one of them creates it.
-///
-/// # Errors
-/// If the directory cannot be written.
 pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), ExperimentError> {
     let parent = folder.parent().unwrap_or_else(|| Path::new("."));
     let make = || -> std::io::Result<()> {

@@ -122,44 +122,29 @@ impl StageFolder {
     }
 
     /// Writes any file of the stage.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.check()?;
         write_atomic(&self.folder.join(name), bytes)
     }
 
     /// Writes a file of the stage that only its owner may read.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write_secret(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.check()?;
         write_secret(&self.folder.join(name), bytes)
     }
 
     /// Writes a JSON file of the stage that only its owner may read.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write_secret_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.write_secret(name, &json(&self.folder.join(name), value)?)
     }
 
     /// Writes a JSON file of the stage.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.check()?;
         write_json(&self.folder.join(name), value)
     }
 
     /// Writes a side file. The record holds its hash, and no fingerprint depends on it.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write_checked(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.write(name, bytes)?;
         lock(&self.checked).insert(name.to_owned(), Fingerprint::of_bytes(bytes));
@@ -167,9 +152,6 @@ impl StageFolder {
     }
 
     /// Writes a JSON side file, like [`Self::write_checked`].
-    ///
-    /// # Errors
-    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write_checked_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.write_checked(name, &json(&self.folder.join(name), value)?)
     }
@@ -212,18 +194,12 @@ impl StageFolder {
     }
 
     /// Records that answers with this noise are charged.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(crate) fn mark_charged(&self, noise_digest: &str) -> Result<(), ExperimentError> {
         self.write_checked(CHARGED, noise_digest.as_bytes())
     }
 
     /// Saves a finished unit of work and the kind of machine that computed it. Writes the payload first, in a file that only its owner
     /// may read if it `is_secret`, and then the metadata that marks the unit as done.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(crate) fn write_unit<M: Serialize>(
         &self,
         name: &str,
@@ -262,9 +238,6 @@ impl StageFolder {
     }
 
     /// Saves a finished unit of work as one small file.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(crate) fn write_sealed(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         let unwritable = ExperimentError::unwritable(self.folder.join(unit_meta(name)));
         let value = serde_json::to_value(value).map_err(unwritable)?;

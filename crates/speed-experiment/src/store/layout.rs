@@ -46,9 +46,6 @@ const STAGES: &str = "stages";
 const MODELS: &str = "models";
 
 /// Fails if the path of a results directory is a file.
-///
-/// # Errors
-/// If the path exists and is not a directory.
 pub(crate) fn expect_folder(results: &Path) -> Result<(), ExperimentError> {
     if results.exists() && !results.is_dir() {
         return Err(ExperimentError::not_a_folder(results));

@@ -18,9 +18,6 @@ pub struct Lock {
 
 impl Lock {
     /// Waits for the lock on `path`.
-    ///
-    /// # Errors
-    /// If the file cannot be opened or locked.
     pub(crate) fn wait(path: &Path) -> Result<Self, ExperimentError> {
         let file = open(path)?;
         file.lock().map_err(ExperimentError::io("lock", path))?;
@@ -36,9 +33,6 @@ impl Lock {
     }
 
     /// Takes the lock on `path`; `None` if another process has it.
-    ///
-    /// # Errors
-    /// If the file cannot be opened, or its file system has no locks.
     pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ExperimentError> {
         let file = open(path)?;
         for attempt in 0..ATTEMPTS {

@@ -19,9 +19,6 @@ pub(crate) struct NoiseKey {
 
 impl NoiseKey {
     /// Draws a key for the answers to `question`.
-    ///
-    /// # Errors
-    /// If the operating system gives no random bytes.
     pub(crate) fn fresh(question: Fingerprint) -> Result<Self, EntropyError> {
         Ok(Self { key: Randomness::fresh()?, question })
     }

@@ -25,9 +25,6 @@ const MAX_OUTPUT: u64 = 8 << 30;
 const MAX_TEXT: u64 = 64 << 20;
 
 /// Reads a user's text file.
-///
-/// # Errors
-/// If it cannot be read or is too long.
 pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, ExperimentError> {
     read_regular(path, MAX_TEXT).map_err(ExperimentError::unreadable(path))
 }
@@ -39,9 +36,6 @@ struct Stated {
 }
 
 /// Reads a report.
-///
-/// # Errors
-/// If it is missing, damaged, or of another version.
 pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
     let bytes = read_results(path)?;
     let Stated { schema: found } = parse(path, &bytes)?;
@@ -52,9 +46,6 @@ pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, Experim
 }
 
 /// Reads the table of a run without a report.
-///
-/// # Errors
-/// If it is missing or damaged.
 pub(crate) fn read_table_alone<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
     parse(path, &read_results(path)?)
 }
@@ -111,9 +102,6 @@ pub fn read_small(path: &Path) -> IoResult<Vec<u8>> {
 }
 
 /// Reads an output of a stage or a payload of a unit: a regular file of at most 8 GiB.
-///
-/// # Errors
-/// If it is not such a file, or cannot be read.
 pub(super) fn read_output(path: &Path) -> IoResult<Vec<u8>> {
     read_regular(path, MAX_OUTPUT)
 }

@@ -49,9 +49,6 @@ impl StageRecord {
     }
 
     /// Refuses a record of another format, which another version of the program wrote.
-    ///
-    /// # Errors
-    /// If the stage in `folder` has one.
     pub(super) fn check_format(folder: &Path) -> Result<(), ExperimentError> {
         #[derive(Deserialize)]
         struct Format {
@@ -110,9 +107,6 @@ const MISSING: &str = "is missing";
 
 /// Reads a file of a finished stage of the run in the directory `run`, if the stage's record lists the file. The name of the
 /// stage may be untrusted.
-///
-/// # Errors
-/// The damage of the file, if it differs from the record.
 pub(crate) fn read_listed(run: &Path, stage: &str, name: &str) -> Result<Option<Vec<u8>>, (PathBuf, &'static str)> {
     if !is_one_name(stage) {
         return Ok(None);
@@ -168,18 +162,12 @@ impl FinishedStage {
     }
 
     /// Reads an output or side file.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, ExperimentError> {
         let path = self.path(name);
         read_output(&path).map_err(ExperimentError::io("read", path))
     }
 
     /// Reads a JSON output or side file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or does not have the expected form.
     pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T, ExperimentError> {
         let bytes = self.read(name)?;
         serde_json::from_slice(&bytes)

@@ -127,9 +127,6 @@ impl RunStore {
 
     /// Creates the directory of `config`, writes the resolved config into it, and returns its path. Takes no lock and
     /// begins no stage.
-    ///
-    /// # Errors
-    /// If the directory belongs to another config, or cannot be written.
     pub(crate) fn begin(results: &Path, config: &Config) -> Result<PathBuf, ExperimentError> {
         let folder = Self::folder_of(results, config);
         fs::create_dir_all(&folder).map_err(ExperimentError::io("create", &folder))?;
@@ -153,9 +150,6 @@ impl RunStore {
     }
 
     /// Reads the config of the run in `folder`. The run's id is derived from the bytes of this file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or was changed.
     pub(crate) fn config_in(folder: &Path) -> Result<Config, ExperimentError> {
         let path = folder.join(layout::CONFIG);
         let (source, id) = (Source::read(&path)?, name_of(folder));
@@ -212,9 +206,6 @@ impl RunStore {
     /// Finds the finished stage in this run, in another run of the experiment, or under another name of the same kind. A
     /// stage from elsewhere is copied into this run, and an existing directory of this name is set aside; a shard uses
     /// the stage where it is, without a copy. If the stage is not finished anywhere, opens its directory for work.
-    ///
-    /// # Errors
-    /// If the directory cannot be written.
     pub(crate) fn stage(&self, identity: &Identity) -> Result<StageState, ExperimentError> {
         let folder = self.stage_folder(&identity.name);
         if let Some(stage) = self.done(identity) {
@@ -254,9 +245,6 @@ impl RunStore {
     }
 
     /// Renames the stage's directory in this run, so that its content is kept but not used.
-    ///
-    /// # Errors
-    /// If it cannot be renamed.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), ExperimentError> {
         self.remains_of(name).set_aside().map(drop)
     }
@@ -272,9 +260,6 @@ impl RunStore {
 
     /// Sets aside the directories of the stages called `name`, or `name-...`, and no longer accepts these stages from
     /// other runs.
-    ///
-    /// # Errors
-    /// If a directory cannot be renamed.
     pub(crate) fn force(&mut self, name: &str) -> Result<(), ExperimentError> {
         self.forced.push(name.to_owned());
         for stage in self.stage_names() {
@@ -306,18 +291,12 @@ impl RunStore {
     }
 
     /// Writes a table or plot of the run. Overwrites the file of an earlier report of the same run.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(crate) fn write_table(&self, name: &str, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
         self.write_below(&layout::table_path(&self.folder, name), bytes, is_secret)
     }
 
     /// Writes a file below the run's directory, which replaces that of an earlier report of the same run. Only its owner may read
     /// it if it is secret.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(crate) fn write_below(&self, path: &Path, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ExperimentError::io("create", parent))?;
@@ -326,9 +305,6 @@ impl RunStore {
     }
 
     /// Writes the report, which marks the run as finished. Only its owner may read it if it has figures of secret votes.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(crate) fn write_report(&self, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
         write_for(is_secret, &layout::report_path(&self.folder), bytes)
     }

@@ -36,9 +36,6 @@ fn since_1970() -> Duration {
 }
 
 /// Writes the file atomically.
-///
-/// # Errors
-/// If the directory cannot be written.
 pub(crate) fn write_progress(path: &Path, progress: &ProgressFile) -> Result<(), ExperimentError> {
     let bytes = serde_json::to_vec(progress).map_err(ExperimentError::unwritable(path))?;
     write_passing(path, &bytes)

@@ -19,26 +19,17 @@ impl SweepStore {
     }
 
     /// Creates the directory, or opens it if the same sweep ended before.
-    ///
-    /// # Errors
-    /// If it cannot be created.
     pub(crate) fn create(folder: PathBuf) -> Result<Self, ExperimentError> {
         fs::create_dir_all(&folder).map_err(ExperimentError::io("create", &folder))?;
         Ok(Self(folder))
     }
 
     /// Writes a table or plot. Only its owner may read it if it has figures of secret votes.
-    ///
-    /// # Errors
-    /// If the directory cannot be written.
     pub(crate) fn write(&self, name: &str, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
         write_for(is_secret, &self.0.join(name), bytes)
     }
 
     /// Writes the report, with which the sweep is finished, as [`Self::write`].
-    ///
-    /// # Errors
-    /// If the directory cannot be written.
     pub(crate) fn write_report(&self, report: &impl Serialize, is_secret: bool) -> Result<(), ExperimentError> {
         self.write(SWEEP_REPORT, &json(&Self::report_of(&self.0), report)?, is_secret)
     }

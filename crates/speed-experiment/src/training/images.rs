@@ -86,23 +86,16 @@ impl ImagesOptions {
     }
 
     /// Returns the same options for other images.
-    #[must_use]
     pub(super) fn of(&self, path: &Path) -> Self {
         Self { path: path.to_path_buf(), labels: None, ..self.clone() }
     }
 
     /// Reads the encoder, if there is one.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or is not an encoder.
     pub(super) fn read_encoder(&self, config: &Config) -> Result<Option<PictureEncoder>, ExperimentError> {
         self.encoder.as_ref().map(|path| PictureEncoder::open(path, &config.encoder_settings())).transpose()
     }
 
     /// Returns the vectors of images with these names, or the images themselves without an encoder.
-    ///
-    /// # Errors
-    /// If the images are too small, or one of them has no vector.
     pub(super) fn encoded(
         &self,
         images: Split,
@@ -120,9 +113,6 @@ impl ImagesOptions {
     }
 
     /// Reads labelled images. `classes` fixes the names and the order of the classes.
-    ///
-    /// # Errors
-    /// If the images are missing or wrong, or an array comes without labels or classes.
     pub(super) fn labelled(
         &self,
         config: &Config,
@@ -160,9 +150,6 @@ impl ImagesOptions {
     }
 
     /// Reads images without labels for `classes` classes.
-    ///
-    /// # Errors
-    /// If the images are missing or wrong.
     pub(super) fn unlabelled(
         &self,
         config: &Config,

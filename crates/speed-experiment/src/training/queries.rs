@@ -197,9 +197,6 @@ pub(super) fn read_queries(path: &Path) -> Result<NamedQueries, ExperimentError>
 }
 
 /// Returns the position of every name among the names of images.
-///
-/// # Errors
-/// Names the first query that is not an image.
 pub(super) fn positions<'a>(
     path: &Path,
     queries: impl IntoIterator<Item = &'a String>,

@@ -11,9 +11,6 @@ const ARITHMETIC: &str = "arithmetic";
 
 /// Returns the config of a training. `sets` are the user's changes `KEY=VALUE` of keys of the section `section`, and with an encoder
 /// also of `features`; `fixed` are further keys of the command itself.
-///
-/// # Errors
-/// If a key is not one of the section, or a value is not allowed.
 pub(super) fn settings(
     section: &str,
     images: &ImagesOptions,
@@ -45,9 +42,6 @@ pub(super) fn of_pool() -> Vec<String> {
 }
 
 /// Returns the default settings of students as written: a checked config has 0 for the images of epochs that its rows do not read.
-///
-/// # Errors
-/// Never: the defaults are valid.
 pub(super) fn default_student() -> Result<StudentConfig, ExperimentError> {
     Ok(Source::new("defaults", DEFAULTS).resolve::<RawConfig>()?.student)
 }

@@ -210,9 +210,6 @@ impl Voter {
     }
 
     /// Returns the encoder that the model states. `given` is the encoder of the vote.
-    ///
-    /// # Errors
-    /// If only one of them exists.
     fn encoder(&self, path: &Path, given: Option<&Path>) -> Result<Option<&ModelEncoder>, ExperimentError> {
         let stated = match self {
             Self::Own(model) => model.description().encoder.as_ref(),

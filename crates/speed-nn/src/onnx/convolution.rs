@@ -101,9 +101,6 @@ impl TypedOp for Convolutions {
 
 /// Exchanges the convolutions of a model that this module computes. Axes move before and after them; tract removes moves that
 /// cancel each other.
-///
-/// # Errors
-/// If tract fails.
 pub(crate) fn replace(model: &mut TypedModel) -> TractResult<()> {
     replace_with(model, lanes())
 }

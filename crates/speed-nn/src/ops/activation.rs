@@ -50,7 +50,6 @@ impl Activation {
         [Self::Linear, Self::Relu, Self::LeakyRelu(0.2), Self::Softplus, Self::Sigmoid, Self::Tanh];
 
     /// Computes the function with Burn's own operations.
-    #[must_use]
     pub(crate) fn in_burn<const D: usize>(self, y: Tensor<D>) -> Tensor<D> {
         match self {
             Self::Linear => y,

@@ -41,7 +41,6 @@ impl PooledWindows {
     }
 
     /// Returns the number of rows, which is also that of columns, of the kernel.
-    #[must_use]
     pub(crate) fn kernel(&self) -> usize {
         self.kernel
     }
@@ -60,7 +59,6 @@ impl PooledWindows {
     }
 
     /// Returns the number of values in one map.
-    #[must_use]
     pub(crate) fn map_len(&self) -> usize {
         self.height * self.width * self.channels
     }

@@ -32,9 +32,6 @@ pub enum TensorError {
 }
 
 /// Returns the parameters of a network.
-///
-/// # Errors
-/// If a parameter is not a floating-point tensor, or the device failed.
 pub(super) fn collect(network: &impl Module) -> Result<NamedTensors, TensorError> {
     let mut collector = Collector { path: Vec::new(), found: Ok(NamedTensors::new()) };
     network.visit(&mut collector);

@@ -76,9 +76,6 @@ impl TraceError {
 }
 
 /// Records the operations of `logits` on images of shape `[images, height, width, channels]`.
-///
-/// # Errors
-/// If a tensor of the network is not recorded.
 pub(super) fn trace<N: Module>(
     network: &N,
     logits: impl FnOnce(&N, Tensor<4>) -> Tensor<2>,

@@ -234,7 +234,6 @@ impl PoolMap {
     ///
     /// # Panics
     /// If `index` is not below `len()`.
-    #[must_use]
     pub(crate) fn at(&self, index: usize, dimensions: usize) -> &[f64] {
         &self.places.row(index)[..self.dimensions(dimensions)]
     }

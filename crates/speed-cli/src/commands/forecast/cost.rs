@@ -70,9 +70,6 @@ struct CoreSeconds {
 
 impl PlannedRound {
     /// Returns the cost, or the reason if these terms have no encrypted round. Times are measured on request.
-    ///
-    /// # Errors
-    /// If a measurement fails.
     pub(super) fn cost(&self, with_times: bool) -> Result<Result<PlannedCost, String>, Failure> {
         let (terms, parameters) = match self.terms() {
             Ok(found) => found,

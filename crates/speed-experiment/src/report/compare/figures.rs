@@ -98,7 +98,6 @@ impl Measure {
 
 impl Figure {
     /// Returns the figure's name in JSON.
-    #[must_use]
     pub(crate) fn key(self) -> &'static str {
         match self.0 {
             Kind::OfRows(_, compared) => compared.key,
@@ -107,7 +106,6 @@ impl Figure {
     }
 
     /// Returns the figure's name, equal to the head of the table's column if there is one.
-    #[must_use]
     pub(crate) fn title(self) -> &'static str {
         match self.0 {
             Kind::OfRows(column, _) => column.head,

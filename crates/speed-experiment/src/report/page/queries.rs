@@ -16,7 +16,6 @@ pub struct Sheet {
 
 impl Sheet {
     /// Creates a sheet of `queries` queries; `None` unless it is a picture of a suitable size.
-    #[must_use]
     pub(crate) fn new(png: &[u8], queries: usize) -> Option<Self> {
         let (width, height) = dimensions_of_whole(png)?;
         let rows = queries.min(SHOWN_QUERIES).div_ceil(SHEET_COLUMNS);

@@ -14,7 +14,6 @@ const BELOW: f64 = 6.0;
 impl Report {
     /// Returns a table of every student's accuracies at every evaluated epoch, in percent: averaged and last
     /// parameters.
-    #[must_use]
     pub(crate) fn students_by_epoch(&self) -> Table {
         let mut table = Table::new(["stage", "epoch", "accuracy %", "last parameters %"]);
         for (student, _) in self.distinct_students() {
@@ -28,7 +27,6 @@ impl Report {
 
     /// Draws these accuracies as an SVG, with two lines for each student; `None` without students. A note gives the
     /// number of points below the drawn range.
-    #[must_use]
     pub(crate) fn epochs_plot(&self) -> Option<String> {
         let students = self.distinct_students();
         let final_accuracies = students.iter().flat_map(|(student, _)| [student.accuracy, student.accuracy_raw]);

@@ -27,7 +27,6 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 impl Report {
     /// Returns a table of every student's accuracy in percent, for averaged and last parameters, with the directory of
     /// its metrics.
-    #[must_use]
     pub(crate) fn students(&self) -> Table {
         let mut table = Table::new(["row", "repeat", "accuracy %", "last parameters %", "stage"]);
         for row in &self.rows {
@@ -40,7 +39,6 @@ impl Report {
     }
 
     /// Draws the accuracies as an SVG, with a lane for each row; `None` without students.
-    #[must_use]
     pub(crate) fn strip_plot(&self) -> Option<String> {
         let rows: Vec<&ReportRow> = self.rows.iter().filter(|row| !row.students.is_empty()).collect();
         let length = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX / LETTER - 8);

@@ -78,13 +78,11 @@ pub(super) static SWEEP_COLUMNS: [SweepColumn; 7] = [
 
 impl SweepReport {
     /// Returns the swept keys by which settings differ: all except the seed.
-    #[must_use]
     pub(crate) fn compared_keys(&self) -> Vec<&str> {
         self.keys.iter().map(String::as_str).filter(|key| *key != SEED).collect()
     }
 
     /// Returns a line for each setting and row, with the seeds combined, in the order of the sweep.
-    #[must_use]
     pub(crate) fn lines(&self) -> Vec<SweepLine> {
         let compared = |setting: &SettingReport| -> Vec<String> {
             let values = self.keys.iter().zip(&setting.values);

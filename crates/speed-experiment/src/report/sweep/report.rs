@@ -58,7 +58,6 @@ pub struct SettingReport {
 
 impl SettingReport {
     /// Creates the result of the run with these values of the swept keys.
-    #[must_use]
     pub(crate) fn new(values: Vec<String>, report: Report) -> Self {
         Self {
             values,
@@ -89,9 +88,6 @@ impl SweepReport {
     }
 
     /// Checks a report that was read from a file, which is untrusted input: names, numbers, and lists of one length.
-    ///
-    /// # Errors
-    /// If a name is not printable, a number is out of range, or lists differ in length.
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         check_names(MAX_FOLDER, [&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
         check_count("settings", self.settings.len(), MAX_SETTINGS)?;

@@ -10,7 +10,6 @@ use crate::report::table::Table;
 
 impl SweepReport {
     /// Returns the files of the sweep: its table, plots, report and page.
-    #[must_use]
     pub(crate) fn files(&self) -> Vec<ReportFile> {
         let plots = self.plots();
         let markdown = self.to_markdown(&plots);
@@ -43,7 +42,6 @@ impl SweepReport {
     }
 
     /// Returns the comparison: a line for each setting and row, without columns that have no values.
-    #[must_use]
     pub(crate) fn table(&self) -> Table {
         self.table_of(|column, line| (column.cell)(line))
     }

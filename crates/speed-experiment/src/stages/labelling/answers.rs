@@ -74,9 +74,6 @@ pub(super) struct Answers<'a> {
 
 impl<'a> Answers<'a> {
     /// Finds the saved answers to `queries`; calls `method` if one is missing.
-    ///
-    /// # Errors
-    /// If noise cannot be drawn, or keys cannot be generated.
     pub(super) fn open(
         context: &'a Context<'a>,
         question: RowQuestion<'a>,
@@ -97,9 +94,6 @@ impl<'a> Answers<'a> {
     }
 
     /// Ensures that queries are answered, and returns how many this process answered.
-    ///
-    /// # Errors
-    /// If a step fails.
     pub(super) fn complete(&self, queries: &[usize]) -> Result<usize, ExperimentError> {
         let todo: Vec<usize> = queries.iter().copied().filter(|query| !self.done().contains_key(query)).collect();
         let batches: Vec<&[usize]> = todo.chunks(BATCH).collect();
@@ -138,9 +132,6 @@ impl<'a> Answers<'a> {
     }
 
     /// Collects the answers to all queries.
-    ///
-    /// # Errors
-    /// If the votes cannot be added.
     pub(super) fn labelled(&self) -> Result<LabellingOutcome, ExperimentError> {
         let done = self.done();
         let Some(noisy) = &self.noisy else { return Ok(LabellingOutcome::default()) };

@@ -37,9 +37,6 @@ pub(super) struct LabellingOutcome {
 }
 
 /// Labels the queries in clear text, by the largest counts of votes or of noisy votes.
-///
-/// # Errors
-/// If noise cannot be drawn, or exceeds its bound.
 pub(super) fn in_clear(
     context: &Context<'_>,
     question: &RowQuestion<'_>,
@@ -82,9 +79,6 @@ pub(super) type OnWinners<'a> = &'a (dyn Fn(&[Winner]) -> Result<(), ExperimentE
 
 impl<'a> Method<'a> {
     /// Prepares the method of the row.
-    ///
-    /// # Errors
-    /// If there are no parameters for these votes, or keys cannot be generated.
     pub(super) fn open(
         context: &Context<'_>,
         keys: &'a RunKeys,
@@ -113,9 +107,6 @@ impl<'a> Method<'a> {
 
     /// Finds the winners of some queries on ciphertexts, in a separate round. First calls `on_sum` with the times of
     /// encryption and sum.
-    ///
-    /// # Errors
-    /// If a step or `on_winners` fails.
     pub(super) fn find_winners(
         &self,
         context: &Context<'_>,

@@ -106,9 +106,6 @@ pub(crate) fn read_epochs(run: &Path, stage: &str) -> Vec<EpochAccuracy> {
 
 /// Reads the weights of the student of a stage, a name that may be untrusted, in the run in the directory `run`; `None` if they
 /// were not kept.
-///
-/// # Errors
-/// If the file differs from the stage's record.
 pub(crate) fn kept_weights(run: &Path, stage: &str) -> Result<Option<Vec<u8>>, ExperimentError> {
     read_listed(run, stage, WEIGHTS).map_err(ExperimentError::of_page)
 }

@@ -63,9 +63,6 @@ impl Default for PseudoLabelsConfig {
 
 impl PseudoLabelsConfig {
     /// Checks every field. Names of fields are relative to `student`, for example `pseudo_labels.epochs`.
-    ///
-    /// # Errors
-    /// Names the first field with an impossible value.
     pub(crate) fn check(&self) -> Result<(), InvalidField> {
         let (epochs, warmup) = (self.epochs, self.warmup_epochs);
         InvalidField::epochs("pseudo_labels.epochs", epochs)?;
