@@ -8,16 +8,44 @@
 //!
 //! # Add an operation
 //!
-//! 1. A function on tensors: [on Flex](crate::flex::on_flex) it calls the dispatched operation, otherwise the body.
-//! 2. A trait with `#[backend_extension(Flex, Autodiff)]` and one function: tensors as `FloatTensor<Self>`, other
-//!    arguments by value.
-//! 3. Its implementation for `Flex`, which is the kernel, and for `Autodiff<Flex, C>`, which passes the kernel and its
-//!    gradient to [`flex::record`](crate::flex::record). Inputs are passed by value: a kernel may write into those that
-//!    are not shared ([`flex::values_mut`](crate::flex::values_mut)). If it keeps values for the gradient that it also
-//!    returns, it must keep them as a tensor, a second owner.
+//! 1. A function on tensors: on Flex (`flex::on_flex`) it calls the dispatched operation, otherwise the body.
+//! 2. Two functions: `forward`, the kernel, which returns the output and the values that the gradient needs, and `backward`, the gradient of
+//!    every input (`flex::record`). Inputs are passed by value: a kernel may write into those that are not shared
+//!    (`flex::values_mut`). If it keeps values for the gradient that it also returns, it must keep them as a
+//!    tensor, a second owner.
+//! 3. A line `operation!`, which makes the dispatched operation of the two.
 //! 4. A test that kernel and body give the same values and gradients, and a line in `benches/operations.rs`.
 //!
 //! [`add_scaled`] is the shortest example.
+
+/// Makes the operation `name` of tensors and other arguments, as Burn's backends see it, from its kernel and its gradient.
+macro_rules! operation {
+    ($ops:ident: $name:ident([$($input:ident),+] $(, $argument:ident: $kind:ident)*), $forward:ident, $backward:ident) => {
+        #[doc = concat!("See [`", stringify!($name), "`](fn@", stringify!($name), ").")]
+        #[burn::backend::backend_extension(Flex, Autodiff)]
+        pub(crate) trait $ops: burn::backend::Backend {
+            #[doc = concat!("See [`", stringify!($name), "`](fn@", stringify!($name), ").")]
+            fn $name(
+                $($input: burn::backend::tensor::FloatTensor<Self>,)+ $($argument: $kind),*
+            ) -> burn::backend::tensor::FloatTensor<Self>;
+        }
+
+        impl $ops for burn::backend::Flex {
+            fn $name($($input: crate::flex::Array,)+ $($argument: $kind),*) -> crate::flex::Array {
+                $forward([$($input),+] $(, $argument)*).0
+            }
+        }
+
+        impl<C> $ops for burn::backend::Autodiff<burn::backend::Flex, C>
+        where
+            C: burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy,
+        {
+            fn $name($($input: crate::flex::Recorded<C>,)+ $($argument: $kind),*) -> crate::flex::Recorded<C> {
+                crate::flex::record::<C, _, _>([$($input),+], |inputs| $forward(inputs $(, $argument)*), $backward)
+            }
+        }
+    };
+}
 
 pub mod activation;
 pub mod add_scaled;

@@ -1,18 +1,11 @@
 //! `x + factor y`, in place if `x` is not shared: for noise layers and averages.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use crate::flex::{Array, contiguous, on_flex, record, values, values_mut};
+use crate::flex::{Array, contiguous, on_flex, values, values_mut};
 
-/// The operation as Burn's backends see it.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait AddScaledOps: Backend {
-    /// See [`add_scaled`](fn@add_scaled).
-    fn add_scaled(x: FloatTensor<Self>, y: FloatTensor<Self>, factor: f32) -> FloatTensor<Self>;
-}
+operation!(AddScaledOps: add_scaled([x, y], factor: f32), forward, backward);
 
 /// Returns `x + factor y` for tensors of one shape. `y` is a constant, for instance noise, and gets no gradient.
 ///
@@ -24,7 +17,7 @@ pub fn add_scaled<const D: usize>(x: Tensor<D>, y: Tensor<D>, factor: f32) -> Te
     if !on_flex(&x) {
         return add_scaled_in_burn(x, y, factor);
     }
-    Tensor::from_dispatch(Dispatch::add_scaled(x.into_dispatch(), y.into_dispatch(), factor))
+    Tensor::from_dispatch(Dispatch::add_scaled(x.into_dispatch(), y.detach().into_dispatch(), factor))
 }
 
 /// Computes [`add_scaled`](fn@add_scaled) with Burn's own operations.
@@ -33,23 +26,14 @@ pub fn add_scaled_in_burn<const D: usize>(x: Tensor<D>, y: Tensor<D>, factor: f3
     x + y.detach() * factor
 }
 
-fn forward(mut x: Array, y: Array, factor: f32) -> Array {
+fn forward([mut x, y]: [Array; 2], factor: f32) -> (Array, ()) {
     let y = contiguous(y);
     values_mut(&mut x).iter_mut().zip(values(&y)).for_each(|(x, y)| *x = factor.mul_add(*y, *x));
-    x
+    (x, ())
 }
 
-impl AddScaledOps for Flex {
-    fn add_scaled(x: FloatTensor<Self>, y: FloatTensor<Self>, factor: f32) -> FloatTensor<Self> {
-        forward(x, y, factor)
-    }
-}
-
-impl<C: CheckpointStrategy> AddScaledOps for Autodiff<Flex, C> {
-    fn add_scaled(x: FloatTensor<Self>, y: FloatTensor<Self>, factor: f32) -> FloatTensor<Self> {
-        let y = y.into_primitive();
-        record::<C, _, 1>([x], |[x]| (forward(x, y, factor), ()), |(), gradient, _| [Some(gradient)])
-    }
+fn backward((): (), gradient: Array, _: [bool; 2]) -> [Option<Array>; 2] {
+    [Some(gradient), None]
 }
 
 #[cfg(test)]

@@ -1,18 +1,11 @@
 //! Batch norm without parameters: `(x - mean) / sqrt(variance + epsilon)` over the examples (Ioffe and Szegedy, 2015).
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use crate::flex::{Array, on_flex, record, rows, rows_mut, size, values, values_mut};
+use crate::flex::{Array, on_flex, rows, rows_mut, size, values, values_mut};
 
-/// The operation as Burn's backends see it.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait BatchNormOps: Backend {
-    /// See [`batch_norm`](fn@batch_norm).
-    fn batch_norm(x: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self>;
-}
+operation!(BatchNormOps: batch_norm([x], epsilon: f32), forward, backward);
 
 /// Returns every unit of `x` `[examples, units]` with mean 0 and variance 1 over the examples. The variance is the mean
 /// square, plus `epsilon`. [`bias_activation`](crate::ops::bias::bias_activation) applies shift and activation
@@ -33,8 +26,8 @@ pub fn batch_norm_in_burn(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
     centred / deviation
 }
 
-/// Returns the output, and `1 / deviation` of every unit.
-fn forward(mut x: Array, epsilon: f32) -> (Array, Vec<f32>) {
+/// Returns the output, and for the gradient the output with `1 / deviation` of every unit.
+fn forward([mut x]: [Array; 1], epsilon: f32) -> (Array, (Array, Vec<f32>)) {
     let [count, units] = size(&x);
     let count = count.max(1) as f32;
     let values = values_mut(&mut x);
@@ -54,7 +47,7 @@ fn forward(mut x: Array, epsilon: f32) -> (Array, Vec<f32>) {
     for row in rows_mut(values, units) {
         row.iter_mut().zip(&inverse).for_each(|(x, inverse)| *x *= inverse);
     }
-    (x, inverse)
+    (x.clone(), (x, inverse))
 }
 
 /// `g' = (g - mean(g) - y mean(g y)) / deviation`.
@@ -77,22 +70,6 @@ fn backward((normalized, inverse): (Array, Vec<f32>), mut gradient: Array, _: [b
         }
     }
     [Some(gradient)]
-}
-
-impl BatchNormOps for Flex {
-    fn batch_norm(x: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
-        forward(x, epsilon).0
-    }
-}
-
-impl<C: CheckpointStrategy> BatchNormOps for Autodiff<Flex, C> {
-    fn batch_norm(x: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
-        let keep = |[x]: [Array; 1]| {
-            let (y, inverse) = forward(x, epsilon);
-            (y.clone(), (y, inverse))
-        };
-        record::<C, _, 1>([x], keep, backward)
-    }
 }
 
 #[cfg(test)]

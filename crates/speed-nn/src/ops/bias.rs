@@ -1,19 +1,12 @@
 //! `activation(x + bias)`, in place if `x` is not shared: the step after a product or a convolution.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use super::activation::Activation;
-use crate::flex::{Array, array, contiguous, on_flex, record, values, values_mut};
+use crate::flex::{Array, array, contiguous, on_flex, values, values_mut};
 
-/// The operation as Burn's backends see it.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait BiasOps: Backend {
-    /// See [`bias_activation`](fn@bias_activation).
-    fn bias_activation(x: FloatTensor<Self>, bias: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self>;
-}
+operation!(BiasOps: bias_activation([x, bias], activation: Activation), forward, backward);
 
 /// Returns `activation(x + bias)`, with a bias for each entry of the last dimension of `x`.
 ///
@@ -34,31 +27,20 @@ pub fn bias_activation_in_burn<const D: usize>(x: Tensor<D>, bias: Tensor<1>, ac
     activation.in_burn(x + bias.unsqueeze::<D>())
 }
 
-fn forward([mut x, bias]: [Array; 2], activation: Activation) -> Array {
-    let bias = contiguous(bias);
+fn forward([mut x, bias]: [Array; 2], activation: Activation) -> (Array, (Array, usize, Activation)) {
+    let (bias, units) = (contiguous(bias.clone()), bias.layout().num_elements());
     activation.add_bias(values_mut(&mut x), values(&bias));
-    x
+    (x.clone(), (x, units, activation))
 }
 
-impl BiasOps for Flex {
-    fn bias_activation(x: FloatTensor<Self>, bias: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
-        forward([x, bias], activation)
-    }
-}
-
-impl<C: CheckpointStrategy> BiasOps for Autodiff<Flex, C> {
-    fn bias_activation(x: FloatTensor<Self>, bias: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self> {
-        let keep = |inputs: [Array; 2]| {
-            let units = inputs[1].layout().num_elements();
-            let y = forward(inputs, activation);
-            (y.clone(), (y, units, activation))
-        };
-        record::<C, _, 2>([x, bias], keep, |(y, units, activation), mut gradient, [x_wanted, bias_wanted]| {
-            let (y, mut by_bias) = (contiguous(y), vec![0.0; units]);
-            activation.gradient_of_bias(values(&y), values_mut(&mut gradient), &mut by_bias);
-            [x_wanted.then_some(gradient), bias_wanted.then(|| array(by_bias, [units]))]
-        })
-    }
+fn backward(
+    (y, units, activation): (Array, usize, Activation),
+    mut gradient: Array,
+    [x_wanted, bias_wanted]: [bool; 2],
+) -> [Option<Array>; 2] {
+    let (y, mut by_bias) = (contiguous(y), vec![0.0; units]);
+    activation.gradient_of_bias(values(&y), values_mut(&mut gradient), &mut by_bias);
+    [x_wanted.then_some(gradient), bias_wanted.then(|| array(by_bias, [units]))]
 }
 
 #[cfg(test)]

@@ -1,24 +1,18 @@
 //! Convolution of any stride and padding, and its transpose, without bias and activation.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::Dispatch;
 use burn::tensor::ops::{ConvOptions, ConvTransposeOptions};
 use burn::tensor::{Tensor, module};
 
 pub use crate::convolution::Geometry;
 
-use crate::flex::{Array, array, contiguous, from_matrix, on_flex, record, size, values};
+use crate::flex::{Array, array, contiguous, from_matrix, on_flex, size, values};
 use crate::matrix::View;
 
-/// The operations as Burn's backends see them.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait ConvOps: Backend {
-    /// See [`conv`](fn@conv).
-    fn conv(maps: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self>;
-    /// See [`conv_transposed`](fn@conv_transposed).
-    fn conv_transposed(results: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self>;
-}
+operation!(ConvOps: conv([maps, weight], geometry: Geometry), conv_forward, conv_backward);
+operation!(
+    ConvTransposedOps: conv_transposed([results, weight], geometry: Geometry), transposed_forward, transposed_backward
+);
 
 /// Convolves maps `[images, height, width, channels]` with weights `[kernel * kernel * channels, outputs]`, in the order kernel row,
 /// kernel column, channel: `[images, rows, columns, outputs]`.
@@ -94,41 +88,37 @@ fn by_weight(maps: &Array, results: &Array, weight: &Array, geometry: Geometry) 
     from_matrix(geometry.weight_gradient(values(maps), values(results), size(weight)[1]))
 }
 
-impl ConvOps for Flex {
-    fn conv(maps: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self> {
-        forward(&contiguous(maps), &contiguous(weight), geometry)
-    }
+/// The maps or the results that an operation was given, and the weights.
+type Saved = ([Array; 2], Geometry);
 
-    fn conv_transposed(results: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self> {
-        transposed(&contiguous(results), &contiguous(weight), geometry)
-    }
+fn conv_forward(inputs: [Array; 2], geometry: Geometry) -> (Array, Saved) {
+    let [maps, weight] = inputs.map(contiguous);
+    (forward(&maps, &weight, geometry), ([maps, weight], geometry))
 }
 
-impl<C: CheckpointStrategy> ConvOps for Autodiff<Flex, C> {
-    fn conv(maps: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self> {
-        let run = |inputs: [Array; 2]| {
-            let [maps, weight] = inputs.map(contiguous);
-            (forward(&maps, &weight, geometry), (maps, weight, geometry))
-        };
-        record::<C, _, 2>([maps, weight], run, |(maps, weight, geometry), gradient, [maps_wanted, weight_wanted]| {
-            let gradient = contiguous(gradient);
-            let by_maps = maps_wanted.then(|| transposed(&gradient, &weight, geometry));
-            [by_maps, weight_wanted.then(|| by_weight(&maps, &gradient, &weight, geometry))]
-        })
-    }
+fn conv_backward(
+    ([maps, weight], geometry): Saved,
+    gradient: Array,
+    [maps_wanted, weight_wanted]: [bool; 2],
+) -> [Option<Array>; 2] {
+    let gradient = contiguous(gradient);
+    let by_maps = maps_wanted.then(|| transposed(&gradient, &weight, geometry));
+    [by_maps, weight_wanted.then(|| by_weight(&maps, &gradient, &weight, geometry))]
+}
 
-    fn conv_transposed(results: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self> {
-        let run = |inputs: [Array; 2]| {
-            let [results, weight] = inputs.map(contiguous);
-            (transposed(&results, &weight, geometry), (results, weight, geometry))
-        };
-        let back = |(results, weight, geometry), gradient, [results_wanted, weight_wanted]: [bool; 2]| {
-            let gradient = contiguous(gradient);
-            let by_results = results_wanted.then(|| forward(&gradient, &weight, geometry));
-            [by_results, weight_wanted.then(|| by_weight(&gradient, &results, &weight, geometry))]
-        };
-        record::<C, (Array, Array, Geometry), 2>([results, weight], run, back)
-    }
+fn transposed_forward(inputs: [Array; 2], geometry: Geometry) -> (Array, Saved) {
+    let [results, weight] = inputs.map(contiguous);
+    (transposed(&results, &weight, geometry), ([results, weight], geometry))
+}
+
+fn transposed_backward(
+    ([results, weight], geometry): Saved,
+    gradient: Array,
+    [results_wanted, weight_wanted]: [bool; 2],
+) -> [Option<Array>; 2] {
+    let gradient = contiguous(gradient);
+    let by_results = results_wanted.then(|| forward(&gradient, &weight, geometry));
+    [by_results, weight_wanted.then(|| by_weight(&gradient, &results, &weight, geometry))]
 }
 
 #[cfg(test)]

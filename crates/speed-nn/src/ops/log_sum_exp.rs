@@ -1,21 +1,13 @@
 //! The logarithm of a sum of exponentials, and of a softmax, of every row: the parts of cross-entropies.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::Dispatch;
 use burn::tensor::{Tensor, activation};
 
-use crate::flex::{self, Array, array, contiguous, on_flex, record, size, values, values_mut};
+use crate::flex::{self, Array, array, contiguous, on_flex, size, values, values_mut};
 use crate::math::exp;
 
-/// The operations as Burn's backends see them.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait LogSumExpOps: Backend {
-    /// See [`log_sum_exp`](fn@log_sum_exp).
-    fn log_sum_exp(rows: FloatTensor<Self>) -> FloatTensor<Self>;
-    /// See [`log_softmax`](fn@log_softmax).
-    fn log_softmax(rows: FloatTensor<Self>) -> FloatTensor<Self>;
-}
+operation!(LogSumExpOps: log_sum_exp([rows]), sums_forward, sums_backward);
+operation!(LogSoftmaxOps: log_softmax([rows]), softmax_forward, softmax_backward);
 
 /// Returns `ln(sum of e^z)` over each row of `[n, classes]`: `[n, 1]`. If a value is not finite, the result is not
 /// finite either.
@@ -60,52 +52,37 @@ fn softmax_logarithms(rows: &Array, sums: &Array) -> Array {
     array(rows_and_sums.flat_map(|(row, sum)| row.iter().map(move |z| z - sum)).collect::<Vec<f32>>(), size(rows))
 }
 
-impl LogSumExpOps for Flex {
-    fn log_sum_exp(rows: FloatTensor<Self>) -> FloatTensor<Self> {
-        sums(&contiguous(rows))
-    }
-
-    fn log_softmax(rows: FloatTensor<Self>) -> FloatTensor<Self> {
-        let rows = contiguous(rows);
-        softmax_logarithms(&rows, &sums(&rows))
-    }
+fn sums_forward([rows]: [Array; 1]) -> (Array, [Array; 2]) {
+    let rows = contiguous(rows);
+    let sums = sums(&rows);
+    (sums.clone(), [rows, sums])
 }
 
-impl<C: CheckpointStrategy> LogSumExpOps for Autodiff<Flex, C> {
-    fn log_sum_exp(rows: FloatTensor<Self>) -> FloatTensor<Self> {
-        let run = |[rows]: [Array; 1]| {
-            let rows = contiguous(rows);
-            let sums = sums(&rows);
-            (sums.clone(), (rows, sums))
-        };
-        // The softmax times the row's gradient.
-        record::<C, (Array, Array), 1>([rows], run, |(mut rows, sums), gradient, _| {
-            let (classes, gradient) = (size(&rows)[1], contiguous(gradient));
-            let by_sums = values(&gradient).iter().zip(values(&sums));
-            for (row, (g, sum)) in flex::rows_mut(values_mut(&mut rows), classes).zip(by_sums) {
-                row.iter_mut().for_each(|z| *z = g * exp(*z - sum));
-            }
-            [Some(rows)]
-        })
+/// Returns the softmax times the row's gradient.
+fn sums_backward([mut rows, sums]: [Array; 2], gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+    let (classes, gradient) = (size(&rows)[1], contiguous(gradient));
+    let by_sums = values(&gradient).iter().zip(values(&sums));
+    for (row, (g, sum)) in flex::rows_mut(values_mut(&mut rows), classes).zip(by_sums) {
+        row.iter_mut().for_each(|z| *z = g * exp(*z - sum));
     }
+    [Some(rows)]
+}
 
-    fn log_softmax(rows: FloatTensor<Self>) -> FloatTensor<Self> {
-        let run = |[rows]: [Array; 1]| {
-            let rows = contiguous(rows);
-            let logarithms = softmax_logarithms(&rows, &sums(&rows));
-            (logarithms.clone(), logarithms)
-        };
-        // The gradient minus the softmax times the row's sum of the gradient.
-        record::<C, Array, 1>([rows], run, |logarithms, gradient, _| {
-            let (classes, mut gradient) = (size(&logarithms)[1], contiguous(gradient));
-            let rows = flex::rows(values(&logarithms), classes);
-            for (g, logarithms) in flex::rows_mut(values_mut(&mut gradient), classes).zip(rows) {
-                let sum: f32 = g.iter().sum();
-                g.iter_mut().zip(logarithms).for_each(|(g, logarithm)| *g -= sum * exp(*logarithm));
-            }
-            [Some(gradient)]
-        })
+fn softmax_forward([rows]: [Array; 1]) -> (Array, Array) {
+    let rows = contiguous(rows);
+    let logarithms = softmax_logarithms(&rows, &sums(&rows));
+    (logarithms.clone(), logarithms)
+}
+
+/// Returns the gradient minus the softmax times the row's sum of the gradient.
+fn softmax_backward(logarithms: Array, gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+    let (classes, mut gradient) = (size(&logarithms)[1], contiguous(gradient));
+    let rows = flex::rows(values(&logarithms), classes);
+    for (g, logarithms) in flex::rows_mut(values_mut(&mut gradient), classes).zip(rows) {
+        let sum: f32 = g.iter().sum();
+        g.iter_mut().zip(logarithms).for_each(|(g, logarithm)| *g -= sum * exp(*logarithm));
     }
+    [Some(gradient)]
 }
 
 #[cfg(test)]

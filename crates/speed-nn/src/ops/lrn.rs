@@ -1,19 +1,12 @@
 //! Local response normalisation across channels (Krizhevsky et al. 2012, section 3.3), TensorFlow's
 //! `lrn(depth_radius, bias = 1, alpha, beta = 0.75)`.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
+use burn::backend::{Dispatch, TensorMetadata};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::flex::{Array, array, contiguous, on_flex, record, rows, rows_mut, values, values_mut};
+use crate::flex::{Array, array, contiguous, on_flex, rows, rows_mut, values, values_mut};
 
-/// The operation as Burn's backends see it.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait LrnOps: Backend {
-    /// See [`local_response_norm`](fn@local_response_norm).
-    fn local_response_norm(maps: FloatTensor<Self>, window: Window) -> FloatTensor<Self>;
-}
+operation!(LrnOps: local_response_norm([maps], window: Window), forward, backward);
 
 /// The neighbouring channels that normalise one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,7 +131,7 @@ struct Saved {
     window: Window,
 }
 
-fn forward(maps: Array, window: Window) -> (Array, Saved) {
+fn forward([maps]: [Array; 1], window: Window) -> (Array, Saved) {
     let (maps, shape) = (contiguous(maps.clone()), maps.shape());
     let (out, scales) = window.normalise(values(&maps), shape[3]);
     (array(out, shape), Saved { maps, scales, window })
@@ -148,18 +141,6 @@ fn backward(Saved { maps, scales, window }: Saved, mut gradient: Array, _: [bool
     let channels = maps.shape()[3];
     window.gradient(values_mut(&mut gradient), values(&maps), &scales, channels);
     [Some(gradient)]
-}
-
-impl LrnOps for Flex {
-    fn local_response_norm(maps: FloatTensor<Self>, window: Window) -> FloatTensor<Self> {
-        forward(maps, window).0
-    }
-}
-
-impl<C: CheckpointStrategy> LrnOps for Autodiff<Flex, C> {
-    fn local_response_norm(maps: FloatTensor<Self>, window: Window) -> FloatTensor<Self> {
-        record::<C, _, 1>([maps], |[maps]| forward(maps, window), backward)
-    }
 }
 
 #[cfg(test)]

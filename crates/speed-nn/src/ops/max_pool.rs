@@ -2,21 +2,14 @@
 
 use std::ops::Range;
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
+use burn::backend::{Dispatch, TensorMetadata};
 use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{Shape, Tensor};
 
-use crate::flex::{Array, array, contiguous, on_flex, record, rows_mut, values};
+use crate::flex::{Array, array, contiguous, on_flex, rows_mut, values};
 
-/// The operation as Burn's backends see it.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait MaxPoolOps: Backend {
-    /// See [`max_pool_same`](fn@max_pool_same).
-    fn max_pool_same(maps: FloatTensor<Self>, kernel: usize, stride: usize) -> FloatTensor<Self>;
-}
+operation!(MaxPoolOps: max_pool_same([maps], kernel: usize, stride: usize), forward, backward);
 
 /// Returns the greatest value of every window `kernel x kernel`, one every `stride` pixels, of maps
 /// `[images, height, width, channels]`: the output has [`pooled`] rows and columns. Padding is never the greatest
@@ -107,7 +100,7 @@ impl Windowed<'_> {
     }
 }
 
-fn forward(maps: Array, kernel: usize, stride: usize) -> (Array, Saved) {
+fn forward([maps]: [Array; 1], kernel: usize, stride: usize) -> (Array, Saved) {
     let (shape, maps) = (maps.shape(), contiguous(maps));
     let [images, height, width, channels] = [0, 1, 2, 3].map(|side| shape[side]);
     let [rows, columns] = [height, width].map(|size| pooled(size, stride));
@@ -153,18 +146,6 @@ fn backward(Saved { choice, shape }: Saved, gradient: Array, _: [bool; 1]) -> [O
         }
     }
     [Some(array(maps, shape))]
-}
-
-impl MaxPoolOps for Flex {
-    fn max_pool_same(maps: FloatTensor<Self>, kernel: usize, stride: usize) -> FloatTensor<Self> {
-        forward(maps, kernel, stride).0
-    }
-}
-
-impl<C: CheckpointStrategy> MaxPoolOps for Autodiff<Flex, C> {
-    fn max_pool_same(maps: FloatTensor<Self>, kernel: usize, stride: usize) -> FloatTensor<Self> {
-        record::<C, _, 1>([maps], |[maps]| forward(maps, kernel, stride), backward)
-    }
 }
 
 #[cfg(test)]

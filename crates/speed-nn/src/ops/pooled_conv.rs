@@ -3,29 +3,17 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
+use burn::backend::{Dispatch, TensorMetadata};
 use burn::tensor::ops::{ConvOptions, MaxPoolOptions};
 use burn::tensor::{Tensor, activation, module};
 
 pub use crate::pooled_conv::PooledWindows;
 
-use crate::flex::{Array, array, contiguous, on_flex, record, size, values};
+use crate::flex::{Array, array, contiguous, on_flex, size, values};
 use crate::matrix::Matrix;
 use crate::pooled_conv::{PooledConv, PooledConvTrace};
 
-/// The operation as Burn's backends see it.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait PooledConvOps: Backend {
-    /// See [`pooled_conv`](fn@pooled_conv).
-    fn pooled_conv(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        windows: PooledWindows,
-    ) -> FloatTensor<Self>;
-}
+operation!(PooledConvOps: pooled_conv([maps, weight, bias], windows: PooledWindows), forward, backward);
 
 /// Returns `relu(max_pool(conv(maps)) + bias)`, `[images, rows, columns, outputs]`, of maps `[images, height, width, channels]`,
 /// weights `[kernel * kernel * channels, outputs]` in the order kernel row, kernel column, channel, and a bias `[outputs]`.
@@ -117,28 +105,6 @@ fn backward(
         weight_wanted.then(|| array(weight, [layer.windows().patch_len(), outputs])),
         bias_wanted.then(|| array(bias, [outputs])),
     ]
-}
-
-impl PooledConvOps for Flex {
-    fn pooled_conv(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        windows: PooledWindows,
-    ) -> FloatTensor<Self> {
-        forward([maps, weight, bias], windows).0
-    }
-}
-
-impl<C: CheckpointStrategy> PooledConvOps for Autodiff<Flex, C> {
-    fn pooled_conv(
-        maps: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        windows: PooledWindows,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 3>([maps, weight, bias], |inputs| forward(inputs, windows), backward)
-    }
 }
 
 #[cfg(test)]

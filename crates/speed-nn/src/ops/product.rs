@@ -1,18 +1,11 @@
 //! The matrix product, on tiles if they are faster.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use crate::flex::{multiply, on_flex, record};
+use crate::flex::{Array, multiply, on_flex};
 
-/// The operation as Burn's backends see it.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait ProductOps: Backend {
-    /// See [`product`](fn@product).
-    fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self>;
-}
+operation!(ProductOps: product([left, right]), forward, backward);
 
 /// Returns `left right`, `[n, k]` by `[k, m]`; transposed operands are not copied.
 #[must_use]
@@ -23,24 +16,13 @@ pub fn product(left: Tensor<2>, right: Tensor<2>) -> Tensor<2> {
     Tensor::from_dispatch(Dispatch::product(left.into_dispatch(), right.into_dispatch()))
 }
 
-impl ProductOps for Flex {
-    fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
-        multiply(&left, &right)
-    }
+fn forward([left, right]: [Array; 2]) -> (Array, [Array; 2]) {
+    (multiply(&left, &right), [left, right])
 }
 
-impl<C: CheckpointStrategy> ProductOps for Autodiff<Flex, C> {
-    fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
-        record::<C, _, 2>(
-            [left, right],
-            |[left, right]| (multiply(&left, &right), (left, right)),
-            |(left, right), gradient, [left_wanted, right_wanted]| {
-                let by_left = left_wanted.then(|| multiply(&gradient, &right.transpose(0, 1)));
-                let by_right = right_wanted.then(|| multiply(&left.transpose(0, 1), &gradient));
-                [by_left, by_right]
-            },
-        )
-    }
+fn backward([left, right]: [Array; 2], gradient: Array, [left_wanted, right_wanted]: [bool; 2]) -> [Option<Array>; 2] {
+    let by_left = left_wanted.then(|| multiply(&gradient, &right.transpose(0, 1)));
+    [by_left, right_wanted.then(|| multiply(&left.transpose(0, 1), &gradient))]
 }
 
 #[cfg(test)]

@@ -1,21 +1,13 @@
 //! Sums in an order that does not depend on the processor, for losses.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use crate::flex::{self, Array, array, contiguous, on_flex, record, size, values};
+use crate::flex::{self, Array, array, contiguous, on_flex, size, values};
 use crate::math;
 
-/// The operations as Burn's backends see them.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait SumOps: Backend {
-    /// See [`row_sums`](fn@row_sums).
-    fn row_sums(rows: FloatTensor<Self>) -> FloatTensor<Self>;
-    /// See [`column_sums`](fn@column_sums).
-    fn column_sums(rows: FloatTensor<Self>) -> FloatTensor<Self>;
-}
+operation!(RowSumOps: row_sums([rows]), rows_forward, rows_backward);
+operation!(ColumnSumOps: column_sums([rows]), columns_forward, columns_backward);
 
 /// Returns the sum of each row of `[n, k]`: `[n, 1]`.
 #[must_use]
@@ -70,32 +62,22 @@ fn of_columns(rows: &Array) -> Array {
     array(sums, [1, length])
 }
 
-impl SumOps for Flex {
-    fn row_sums(rows: FloatTensor<Self>) -> FloatTensor<Self> {
-        of_rows(&contiguous(rows))
-    }
-
-    fn column_sums(rows: FloatTensor<Self>) -> FloatTensor<Self> {
-        of_columns(&contiguous(rows))
-    }
+fn rows_forward([rows]: [Array; 1]) -> (Array, [usize; 2]) {
+    (of_rows(&contiguous(rows.clone())), size(&rows))
 }
 
-impl<C: CheckpointStrategy> SumOps for Autodiff<Flex, C> {
-    fn row_sums(rows: FloatTensor<Self>) -> FloatTensor<Self> {
-        let run = |[rows]: [Array; 1]| (of_rows(&contiguous(rows.clone())), size(&rows));
-        record::<C, [usize; 2], 1>([rows], run, |shape, gradient, _| {
-            let gradient = contiguous(gradient);
-            let repeated = values(&gradient).iter().flat_map(|g| std::iter::repeat_n(*g, shape[1]));
-            [Some(array(repeated.collect::<Vec<f32>>(), shape))]
-        })
-    }
+fn rows_backward(shape: [usize; 2], gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+    let gradient = contiguous(gradient);
+    let repeated = values(&gradient).iter().flat_map(|g| std::iter::repeat_n(*g, shape[1]));
+    [Some(array(repeated.collect::<Vec<f32>>(), shape))]
+}
 
-    fn column_sums(rows: FloatTensor<Self>) -> FloatTensor<Self> {
-        let run = |[rows]: [Array; 1]| (of_columns(&contiguous(rows.clone())), size(&rows));
-        record::<C, [usize; 2], 1>([rows], run, |shape, gradient, _| {
-            [Some(array(values(&contiguous(gradient)).repeat(shape[0]), shape))]
-        })
-    }
+fn columns_forward([rows]: [Array; 1]) -> (Array, [usize; 2]) {
+    (of_columns(&contiguous(rows.clone())), size(&rows))
+}
+
+fn columns_backward(shape: [usize; 2], gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+    [Some(array(values(&contiguous(gradient)).repeat(shape[0]), shape))]
 }
 
 #[cfg(test)]

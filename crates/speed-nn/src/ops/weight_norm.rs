@@ -3,28 +3,16 @@
 //!
 //! The normalised weights are never materialised: the norm multiplies the product.
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use super::activation::Activation;
-use crate::flex::{Array, array, contiguous, from_matrix, on_flex, record, size, values, values_mut, with_view};
+use crate::flex::{Array, array, contiguous, from_matrix, on_flex, size, values, values_mut, with_view};
 use crate::matrix::{View, product, product_and_squares, product_finished};
 
-/// The operation as Burn's backends see it.
-#[backend_extension(Flex, Autodiff)]
-pub(crate) trait WeightNormOps: Backend {
-    /// See [`weight_norm_dense`](fn@weight_norm_dense).
-    fn weight_norm_dense(
-        x: FloatTensor<Self>,
-        theta: FloatTensor<Self>,
-        scale: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        activation: Activation,
-        epsilon: f32,
-    ) -> FloatTensor<Self>;
-}
+operation!(
+    WeightNormOps: weight_norm_dense([x, theta, scale, bias], activation: Activation, epsilon: f32), forward, backward
+);
 
 /// Returns `activation(x theta scale / sqrt(|theta|^2 + epsilon) + bias)`, `[examples, outputs]`, of `x` `[examples, inputs]`,
 /// `theta` `[inputs, outputs]`, `scale` and `bias` `[outputs]`.
@@ -126,32 +114,6 @@ fn backward(
     let by_scale = scale_wanted
         .then(|| array(by_factor.iter().zip(&inverse).map(|(g, inverse)| g * inverse).collect(), [outputs]));
     [by_x, by_theta, by_scale, bias_wanted.then(|| array(by_bias, [outputs]))]
-}
-
-impl WeightNormOps for Flex {
-    fn weight_norm_dense(
-        x: FloatTensor<Self>,
-        theta: FloatTensor<Self>,
-        scale: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        activation: Activation,
-        epsilon: f32,
-    ) -> FloatTensor<Self> {
-        forward([x, theta, scale, bias], activation, epsilon).0
-    }
-}
-
-impl<C: CheckpointStrategy> WeightNormOps for Autodiff<Flex, C> {
-    fn weight_norm_dense(
-        x: FloatTensor<Self>,
-        theta: FloatTensor<Self>,
-        scale: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        activation: Activation,
-        epsilon: f32,
-    ) -> FloatTensor<Self> {
-        record::<C, _, 4>([x, theta, scale, bias], |inputs| forward(inputs, activation, epsilon), backward)
-    }
 }
 
 #[cfg(test)]
