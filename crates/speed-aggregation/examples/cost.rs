@@ -3,6 +3,7 @@
 //! ```console
 //! $ cargo run --release -p speed-aggregation --example cost -- tournament --queries 8 --threads 2
 //! $ cargo run --release -p speed-aggregation --example cost -- tournament --classes 100 --noise-bound 12000
+//! $ cargo run --release -p speed-aggregation --example cost -- keys --threads 2
 //! $ cargo run --release -p speed-aggregation --example cost -- sizes
 //! ```
 //!
@@ -11,7 +12,7 @@
 
 use std::error::Error;
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use rand::RngExt;
@@ -62,6 +63,8 @@ enum What {
     Paper,
     /// Bytes of keys and messages.
     Sizes,
+    /// The time of key generation, and of the expansion by the server.
+    Keys,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -71,6 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         What::AllPairs => round(Circuit::AllPairs, &options)?,
         What::Paper => paper(&options)?,
         What::Sizes => sizes(&options)?,
+        What::Keys => keys(&options)?,
     };
     println!("{}", if options.json { figures.to_string() } else { format!("{figures:#}") });
     Ok(())
@@ -124,7 +128,7 @@ fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
     let paper = PaperArgmax::new(KEYS, TEACHERS)?;
     let votes = votes(options.queries.get(), CLASSES, NOISE_BOUND)?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;
-    let start = (std::time::Instant::now(), processor_time());
+    let start = (Instant::now(), processor_time());
     let answers = paper.aggregate(&votes, options.threads, &|_, _| {})?;
     let (wall, core) = (start.0.elapsed(), processor_time().zip(start.1).map(|(end, start)| end - start));
     let clear = clear.labels();
@@ -149,6 +153,28 @@ fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
         "peak_memory_bytes": peak_memory_bytes()?,
         // One ciphertext per count; nothing is packed.
         "message_bytes": { "1": CLASSES * PaperArgmax::ciphertext_size(), "100": 100 * CLASSES * PaperArgmax::ciphertext_size() },
+    }))
+}
+
+/// Generates keys, and expands them as the server does.
+fn keys(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
+    let range = VoteRange::new(TEACHERS, options.noise_bound);
+    let parameters = Encoding::choose_parameters(options.classes.into(), range)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads.get()).build()?;
+    let start = (Instant::now(), processor_time());
+    let keys = pool.install(|| generate_keys(&parameters, &KEYS))?;
+    let (wall, core) = (start.0.elapsed(), processor_time().zip(start.1).map(|(end, start)| end - start));
+    let peak_memory = peak_memory_bytes()?;
+    let start = Instant::now();
+    let expanded = pool.install(|| keys.evaluation.expand());
+    Ok(json!({
+        "parameters": parameters.name(),
+        "threads": options.threads,
+        "generation_seconds": wall.as_secs_f64(),
+        "generation_core_seconds": core.map(|time| time.as_secs_f64()),
+        "generation_peak_memory_bytes": peak_memory,
+        "expansion_seconds": start.elapsed().as_secs_f64(),
+        "evaluation_key_memory_bytes": expanded.size(),
     }))
 }
 

@@ -28,7 +28,7 @@ pub(crate) use all_pairs::FAN_IN;
 pub(crate) use compare::SUM_STEP;
 pub(crate) use engine::Engine;
 #[cfg(feature = "student")]
-pub(crate) use exact_product::BinaryPolynomial;
+pub(crate) use exact_product::{BinaryPolynomial, ProductMemory};
 pub(crate) use external_product::{GgswList, KEYS_PER_PAIR};
 pub(crate) use key_switch::KeySwitchKey;
 pub(crate) use lwe::{Lwe, add};

@@ -2,25 +2,48 @@
 
 use zeroize::Zeroize as _;
 
-use super::fourier::{BLOCKS, Fourier, INTEGERS, N, Scratch, Transform, VECTORS, Values, convert, integer, product};
+use super::fourier::{BLOCK, BLOCKS, Fourier, INTEGERS, N, Scratch, Transform, Values, convert, integer, product};
 use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch, lanes_of};
 
-/// Bits of each limb of a word.
-const LIMB: u32 = 22;
-/// Number of limbs, the last of 20 bits.
-const LIMBS: u32 = 3;
+/// Bits of each of the two limbs of a word.
+const LIMB: u32 = 32;
 
-/// A polynomial with coefficients 0 and 1, ready for products with others, which are computed in three limbs.
+/// A polynomial with coefficients 0 and 1, ready for products with others, which are computed in two limbs.
 ///
-/// Each limb's product is exact. A limb has coefficients up to `2^21` in absolute value, so its 2-norm is at most `2^26.5`, that of the
-/// binary polynomial at most `2^5.5`, and no coefficient of their product exceeds `2^32`. A transform has three steps of radix 8 and one of radix 2,
-/// together as deep as eleven of radix 2. It errs by at most `100 u`, `u = 2^-53`, of the 2-norm (Higham, Accuracy and Stability of Numerical
-/// Algorithms, theorem 24.2, for constants with an error of `3 u`). By Cauchy and Schwarz the errors of both transforms and of their
-/// product come to `2^(26.5 + 5.5) * 203 u < 2^-13` in a coefficient, and the transform back of a product whose 2-norm is at most
-/// `2^(32 + 5.5)` adds `2^37.5 * 100 u < 2^-8`: far less than one half, so that rounding finds the integer.
+/// The product with a uniform polynomial is exact except with a probability below `2^-170`. A limb has coefficients up to `2^31` in
+/// absolute value, so its 2-norm is at most `2^36.5`, and that of the binary polynomial is at most `2^5.5`. A transform has three steps of
+/// radix 8 and one of radix 2. With `u = 2^-53`, a step of radix 8 errs by at most `10 u` of the 2-norm: `5 u` by its constants and their
+/// products with fused additions (Jeannerod, Kornerup, Louvet and Muller, 2017), and `5 u` by its sums; that of radix 2 by `6 u`. With
+/// terms of second order, a transform errs by less than `40 u`. By Cauchy and Schwarz the errors of both transforms and of their product
+/// come to less than `2^(36.5 + 5.5) * 83 u < 2^-4` in a coefficient. A coefficient of the product is a sum of up to 2048 uniform numbers
+/// of 32 bits and either sign, and exceeds `2^40.5` with a probability below `2^-183` (Hoeffding). Otherwise the 2-norm of the product is
+/// at most `2^(40.5 + 5.5)`, and the transform back errs by less than `2^46 * 40 u < 0.32`. The sum is below one half, so that rounding
+/// finds the integer. A wrong one would change a body by a few units beside noise of `2^17`.
 pub(crate) struct BinaryPolynomial {
     fourier: Fourier,
     values: Box<Values>,
+}
+
+/// The working memory of products with a secret polynomial.
+pub(crate) struct ProductMemory {
+    values: Values,
+    scratch: Scratch,
+}
+
+impl ProductMemory {
+    /// Returns memory in one place, so that no copies stay behind.
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Self { values: Values::ZERO, scratch: Scratch::ZERO })
+    }
+}
+
+/// With the other factors, which are public, these numbers give the bits.
+impl Drop for ProductMemory {
+    fn drop(&mut self) {
+        wipe(&mut self.values.re);
+        wipe(&mut self.values.im);
+        self.scratch.wipe();
+    }
 }
 
 impl BinaryPolynomial {
@@ -41,24 +64,9 @@ impl BinaryPolynomial {
         Self { fourier, values }
     }
 
-    /// Adds the product with `polynomial` to `sum`.
-    pub(crate) fn add_product(&self, polynomial: &[u64], sum: &mut [u64]) {
-        let (sum, _) = sum.as_chunks_mut::<LANES>();
-        let (mut coefficients, mut values, mut scratch) = ([Eight::ZERO; N / LANES], Values::ZERO, Scratch::ZERO);
-        for limb in 0..LIMBS {
-            convert(&mut coefficients, polynomial, |word| balanced(word, limb) as f64);
-            dispatch(Transform {
-                fourier: &self.fourier,
-                coefficients: &coefficients,
-                values: &mut values,
-                scratch: &mut scratch,
-            });
-            dispatch(Back { key: self, values: &mut values, scratch: &mut scratch, shift: limb * LIMB, sum });
-        }
-        // With the polynomial, which is public, these numbers give the bits.
-        wipe(&mut values.re);
-        wipe(&mut values.im);
-        scratch.wipe();
+    /// Adds the product with `polynomial`, of uniform words, to `sum`.
+    pub(crate) fn add_product(&self, polynomial: &[u64], sum: &mut [u64], memory: &mut ProductMemory) {
+        dispatch(Addition { key: self, polynomial, sum, memory });
     }
 }
 
@@ -79,56 +87,70 @@ fn wipe(numbers: &mut [Eight]) {
     numbers.iter_mut().for_each(|eight| eight.0.zeroize());
 }
 
-/// Returns a limb of a word, from `-2^21` to `2^21 - 1`: limbs times `2^(22 limb)` add up to the word modulo `2^64`.
+/// Returns a limb of a word, from `-2^31` to `2^31 - 1`: limbs times `2^(32 limb)` add up to the word modulo `2^64`. An integer below
+/// `2^52` in the mantissa of `2^52` is converted by operations that processors have for vectors.
 #[inline(always)]
-fn balanced(word: u64, limb: u32) -> i64 {
-    // Half a base in each limb below carries into the next.
-    const HALVES: [u64; 3] = [1 << 21, (1 << 21) + (1 << 43), (1 << 21) + (1 << 43)];
-    let raised = word.wrapping_add(HALVES[limb as usize]) >> (limb * LIMB);
-    if limb + 1 == LIMBS {
-        // The last limb has 20 bits with a sign. A carry out of it is a multiple of 2^64.
-        return (raised << 44).cast_signed() >> 44;
-    }
-    (raised & ((1 << LIMB) - 1)).cast_signed() - (1 << (LIMB - 1))
+fn balanced(word: u64, limb: u32) -> f64 {
+    // Half a base in the first limb carries into the second. Half a base in both makes them unsigned.
+    const HALVES: u64 = (1 << 31) + (1 << 63);
+    const RAISED: f64 = ((1_u64 << 52) + (1 << 31)) as f64;
+    let unsigned = word.wrapping_add(HALVES) >> (limb * LIMB) & u64::from(u32::MAX);
+    f64::from_bits(unsigned | 2_f64.powi(52).to_bits()) - RAISED
 }
 
-struct Back<'a> {
+struct Addition<'a> {
     key: &'a BinaryPolynomial,
-    values: &'a mut Values,
-    scratch: &'a mut Scratch,
-    shift: u32,
-    sum: &'a mut [[u64; LANES]],
+    polynomial: &'a [u64],
+    sum: &'a mut [u64],
+    memory: &'a mut ProductMemory,
 }
 
-impl Vectorised for Back<'_> {
+impl Vectorised for Addition<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let Self { key, values, scratch, shift, sum } = self;
-        for place in 0..VECTORS {
-            for part in 0..L::PARTS {
-                let a = (l.load(&values.re[place], part), l.load(&values.im[place], part));
-                let b = (l.load(&key.values.re[place], part), l.load(&key.values.im[place], part));
-                let (re, im) = product(l, a, b);
-                l.store(re, &mut values.re[place], part);
-                l.store(im, &mut values.im[place], part);
-            }
-        }
-        for block in 0..BLOCKS {
-            key.fourier.turn_block_back(l, block, values, scratch);
-        }
-        key.fourier.end(
-            l,
-            values,
-            #[inline(always)]
-            |k, part, coefficients| {
-                let raised = l.numbers(l.add(coefficients, l.splat(INTEGERS)));
-                for (sum, raised) in sum[k][lanes_of::<L>(part)].iter_mut().zip(raised.as_ref()) {
-                    *sum = sum.wrapping_add(integer(*raised) << shift);
+        let Self { key: BinaryPolynomial { fourier, values: key }, polynomial, sum, memory } = self;
+        let ProductMemory { values, scratch } = memory;
+        let ((polynomial, _), (sum, _)) = (polynomial.as_chunks::<LANES>(), sum.as_chunks_mut::<LANES>());
+        for limb in 0..2 {
+            fourier.begin(
+                l,
+                #[inline(always)]
+                |k, part| {
+                    let words = &polynomial[k][lanes_of::<L>(part)];
+                    l.each(
+                        #[inline(always)]
+                        |lane| balanced(words[lane], limb),
+                    )
+                },
+                values,
+            );
+            for block in 0..BLOCKS {
+                fourier.finish_block(l, block, values, scratch);
+                for place in block * BLOCK..(block + 1) * BLOCK {
+                    for part in 0..L::PARTS {
+                        let a = (l.load(&values.re[place], part), l.load(&values.im[place], part));
+                        let b = (l.load(&key.re[place], part), l.load(&key.im[place], part));
+                        let (re, im) = product(l, a, b);
+                        l.store(re, &mut values.re[place], part);
+                        l.store(im, &mut values.im[place], part);
+                    }
                 }
-            },
-        );
+                fourier.turn_block_back(l, block, values, scratch);
+            }
+            fourier.end(
+                l,
+                values,
+                #[inline(always)]
+                |k, part, coefficients| {
+                    let raised = l.numbers(l.add(coefficients, l.splat(INTEGERS)));
+                    for (sum, raised) in sum[k][lanes_of::<L>(part)].iter_mut().zip(raised.as_ref()) {
+                        *sum = sum.wrapping_add(integer(*raised) << (limb * LIMB));
+                    }
+                },
+            );
+        }
     }
 }
 
@@ -151,15 +173,13 @@ mod tests {
     #[test]
     fn limbs_add_up_to_the_word() {
         let mut stream = Streams::new(5).stream("limbs", 0);
-        for word in [0, 1, u64::MAX, 1 << 63, (1 << 63) - 1, (1 << 21) - 1, 1 << 21, 1 << 43, (1 << 43) - 1]
+        for word in [0, 1, u64::MAX, 1 << 63, (1 << 63) - 1, (1 << 31) - 1, 1 << 31]
             .into_iter()
             .chain((0..1000).map(|_| stream.random()))
         {
-            let limbs = (0..LIMBS).map(|limb| balanced(word, limb));
-            assert!(limbs.clone().all(|limb| (-(1 << 21)..1 << 21).contains(&limb)), "{word:x}");
-            let sum =
-                limbs.zip(0..).fold(0, |sum: u64, (limb, i)| sum.wrapping_add(limb.cast_unsigned() << (i * LIMB)));
-            assert_eq!(sum, word, "{word:x}");
+            let [low, high] = [0, 1].map(|limb| balanced(word, limb) as i64);
+            assert!([low, high].iter().all(|limb| (-(1 << 31)..1 << 31).contains(limb)), "{word:x}");
+            assert_eq!(low.wrapping_add(high << LIMB).cast_unsigned(), word, "{word:x}");
         }
     }
 
@@ -168,14 +188,15 @@ mod tests {
         let mut stream = Streams::new(5).stream("products", 0);
         let mut random = |bits: bool| (0..N).map(|_| stream.random::<u64>() >> if bits { 63 } else { 0 }).collect();
         // Every limb at its lowest or near its highest, and all bits 1: no product has larger coefficients.
-        let lowest = (1_u64 << 63).wrapping_sub((1 << 21) + (1 << 43));
+        let lowest = (1_u64 << 63).wrapping_sub(1 << 31);
         let polynomials: [Vec<u64>; 5] =
             [random(false), random(false), vec![lowest; N], vec![!lowest; N], vec![u64::MAX; N]];
+        let mut memory = ProductMemory::new();
         for key in [random(true), vec![1; N], vec![0; N]] {
             let prepared = BinaryPolynomial::new(&key);
             for polynomial in &polynomials {
                 let mut sum: Vec<u64> = (0..N as u64).collect();
-                prepared.add_product(polynomial, &mut sum);
+                prepared.add_product(polynomial, &mut sum, &mut memory);
                 let expected =
                     by_tfhe(polynomial, &key).into_iter().zip(0..).map(|(p, i): (u64, u64)| p.wrapping_add(i));
                 assert_eq!(sum, expected.collect::<Vec<_>>());

@@ -27,52 +27,47 @@ impl<B: Decode<usize>> Decode<usize> for Seeded<B> {
     }
 }
 
-/// Words rounded to multiples of `2^16`, which are stored without their last 16 bits. The rounding error is small beside the noise of a
-/// ciphertext under the ring key.
-pub(crate) struct Rounded(Vec<u64>);
+/// Words rounded to multiples of `2^16`, without their last 16 bits. The rounding error is small beside the noise of a ciphertext under the
+/// ring key.
+pub(crate) struct Rounded(pub(crate) Vec<RoundedWord>);
+
+/// The bytes of a rounded word.
+pub(crate) type RoundedWord = [u8; Rounded::BYTES];
 
 impl Rounded {
-    /// Number of bytes of a word in files.
+    /// Number of bytes of a word.
     pub(crate) const BYTES: usize = 6;
     /// Number of bits that are rounded off.
     pub(crate) const BITS: u32 = u64::BITS - 8 * Self::BYTES as u32;
 
-    /// Rounds words to the nearest multiples.
+    /// Rounds a word to the nearest multiple.
     #[cfg(feature = "student")]
-    pub(crate) fn new(mut words: Vec<u64>) -> Self {
-        let half = 1 << (Self::BITS - 1);
-        words.iter_mut().for_each(|word| *word = word.wrapping_add(half) >> Self::BITS << Self::BITS);
-        Self(words)
+    pub(crate) fn round(word: u64) -> RoundedWord {
+        let [_, _, bytes @ ..] = word.wrapping_add(1 << (Self::BITS - 1)).to_le_bytes();
+        bytes
     }
 
-    /// Returns the words.
-    pub(crate) fn into_words(self) -> Vec<u64> {
-        self.0
+    /// Returns the multiple.
+    pub(crate) fn word([a, b, c, d, e, f]: RoundedWord) -> u64 {
+        u64::from_le_bytes([0, 0, a, b, c, d, e, f])
     }
 }
 
 impl Encode for Rounded {
     fn encoded_len(&self) -> usize {
-        self.0.len() * Self::BYTES
+        size_of_val(self.0.as_slice())
     }
 
     fn encode(&self, writer: &mut Writer) {
-        for word in &self.0 {
-            writer.bytes(&word.to_le_bytes()[8 - Self::BYTES..]);
-        }
+        writer.bytes(self.0.as_flattened());
     }
 }
 
 /// The parameter is the number of words.
 impl Decode<usize> for Rounded {
     fn decode(reader: &mut Reader<'_>, count: usize) -> Result<Self, DecodeError> {
-        let (words, _) = reader.take(count.saturating_mul(Self::BYTES))?.as_chunks::<{ Self::BYTES }>();
-        let word = |bytes: &[u8; Self::BYTES]| {
-            let mut all = [0; 8];
-            all[8 - Self::BYTES..].copy_from_slice(bytes);
-            u64::from_le_bytes(all)
-        };
-        Ok(Self(words.iter().map(word).collect()))
+        let (words, _) = reader.take(count.saturating_mul(Self::BYTES))?.as_chunks();
+        Ok(Self(words.to_vec()))
     }
 }
 
