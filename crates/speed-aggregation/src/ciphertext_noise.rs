@@ -41,10 +41,10 @@ use crate::scales::DEAD_ZONE;
 #[non_exhaustive]
 pub struct Guarantee {
     /// log2 of the failure probability of one comparison, for the worst difference in the worst round.
-    pub(crate) comparison_log2: f64,
+    pub comparison_log2: f64,
     /// log2 of the failure probability of the steps after the comparisons: thresholds on numbers of wins (all pairs),
     /// the splitting of a number of two digits, the read-outs, and the opening of the answer.
-    pub(crate) read_out_log2: f64,
+    pub read_out_log2: f64,
     /// log2 of the failure probability of one query: union bound over comparisons and read-out.
     pub query_log2: f64,
     /// log2 of a bound on the total variation distance between the answers to two queries with the same winner.
@@ -77,7 +77,7 @@ pub struct JointGuarantee {
     pub distance_log2: f64,
     /// log2 of the excess: an opener's words for an answer multiply the success probability of an attack by at most 1 plus
     /// this number.
-    pub(crate) excess_log2: f64,
+    pub excess_log2: f64,
 }
 
 /// The ciphertext noise of one layout under one parameter set.

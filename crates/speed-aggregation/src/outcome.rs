@@ -75,7 +75,7 @@ impl Outcomes {
     }
 
     /// Returns the outcome with this code, if it exists.
-    pub(crate) fn from_code(self, code: usize) -> Option<Outcome> {
+    pub fn from_code(self, code: usize) -> Option<Outcome> {
         match u8::try_from(code) {
             Ok(0) if self.is_check() => Some(Outcome::Reached),
             Ok(label) if code < self.classes => Some(Outcome::Label(label)),

@@ -205,7 +205,7 @@ impl LogHead {
     }
 
     /// Returns the digest that the server signs: SHA-256 of "speed/log-head/v3", the round id, the number of entries (8 bytes) and the link.
-    pub(crate) fn to_sign(&self) -> Digest {
+    pub fn to_sign(&self) -> Digest {
         self.signed_as(b"speed/log-head/v3")
     }
 
