@@ -61,14 +61,12 @@ struct Scope {
 
 impl Accountant {
     /// Creates an accountant with the tightest valid bounds.
-    #[must_use]
     pub fn new(event: PrivacyEvent, delta: Delta) -> Self {
         let assumptions = Assumptions::default();
         Self { event, delta, assumptions, max_order: None, integrals: true, classes: None, checks: None }
     }
 
     /// Creates an accountant with the paper's Algorithm 1: one direction, and the noise of the other teachers missing.
-    #[must_use]
     pub fn paper(event: PrivacyEvent, delta: Delta) -> Self {
         Self::new(event, delta).with_relation(NeighbouringRelation::OneSided).with_bound(Bound::Paper)
     }
@@ -134,7 +132,6 @@ impl Accountant {
 
     /// Returns the data-independent epsilon of one query with `classes` classes, by the formulas of the chosen bound.
     /// For Gaussian, Skellam and binomial noise, which have no pure epsilon, it returns the epsilon of one query at delta.
-    #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
             static KNOWN: Memo<8, f64> = Memo::new();

@@ -78,7 +78,6 @@ fn ratio_bound(delta: f64, here: u64, there: u64, runs: u64, confidence: f64) ->
 
 /// Returns the lower confidence limit of a probability: the largest one below which `successes` or more of `runs` occur
 /// with a probability of at most `wrong` (Clopper and Pearson 1934). More successes than runs count as `runs`.
-#[must_use]
 pub(crate) fn lower_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     if successes == 0 || runs == 0 {
         return 0.0;
@@ -90,7 +89,6 @@ pub(crate) fn lower_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
 
 /// Returns the upper confidence limit of a probability: the smallest one above which `successes` or fewer occur with a
 /// probability of at most `wrong`.
-#[must_use]
 pub(crate) fn upper_limit(successes: u64, runs: u64, wrong: f64) -> f64 {
     if successes >= runs {
         return 1.0;

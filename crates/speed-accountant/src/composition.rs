@@ -19,5 +19,18 @@ pub(crate) use profile::{laplace_excess, pure_excess};
 pub(crate) use skellam::skellam_epsilon;
 pub(crate) use wide_skellam::wide_skellam_epsilon;
 
+/// Halves an interval, whose upper end is enough, at most `times` times or until no number lies between its ends. Returns its upper
+/// end.
+fn halved([mut low, mut high]: [f64; 2], times: u32, enough: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..times {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
 /// The largest number of queries that are composed: more would take too long.
 pub(crate) const MAX_QUERIES: usize = 1_000_000;

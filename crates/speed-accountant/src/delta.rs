@@ -27,7 +27,6 @@ impl Delta {
     }
 
     /// Returns the value.
-    #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }

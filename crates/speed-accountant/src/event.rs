@@ -1,5 +1,6 @@
 //! The event that is accounted for: the noise of one query.
 
+use speed_core::getters;
 use speed_mechanism::{HonestRatio, Mechanism};
 
 use crate::error::AccountError;
@@ -22,7 +23,6 @@ pub struct PrivacyEvent {
 impl PrivacyEvent {
     /// Creates a query whose noise is present and secret for a ratio `tau` of the teachers: the actual ratio of the
     /// run, [`HonestRatio::effective`].
-    #[must_use]
     pub fn new(mechanism: Mechanism, tau: HonestRatio) -> Self {
         Self { mechanism, tau, threshold: None, is_check: false, sampling_total_variation: 0.0, moved: 1 }
     }
@@ -49,10 +49,19 @@ impl PrivacyEvent {
     /// The largest number of classes of a query whose neighbours differ in several teachers.
     pub const MAX_PARTY_CLASSES: usize = 256;
 
-    /// Returns the number of teachers whose votes differ between neighbours.
-    #[must_use]
-    pub fn party_teachers(&self) -> u32 {
-        self.moved
+    getters! {
+        /// Returns the number of teachers whose votes differ between neighbours.
+        party_teachers: u32 = moved,
+        /// Returns the noise of all teachers together.
+        mechanism: Mechanism,
+        /// Returns the ratio of the teachers whose noise is present and secret.
+        tau: HonestRatio,
+        /// Returns whether the query is a check, whose outcome is not a class.
+        is_check: bool,
+        /// Returns the number of noisy votes that an answer, or a check, needs.
+        threshold: Option<f64>,
+        /// Returns the total variation distance of all draws of the run from the exact noise.
+        pub(crate) sampling_total_variation: f64,
     }
 
     /// Returns the same query for neighbours that differ in one teacher's vote.
@@ -120,36 +129,6 @@ impl PrivacyEvent {
             Some(distance) => self.with_sampling_total_variation(distance),
             None => Ok(self),
         }
-    }
-
-    /// Returns the noise of all teachers together.
-    #[must_use]
-    pub fn mechanism(&self) -> Mechanism {
-        self.mechanism
-    }
-
-    /// Returns the ratio of the teachers whose noise is present and secret.
-    #[must_use]
-    pub fn tau(&self) -> HonestRatio {
-        self.tau
-    }
-
-    /// Returns whether the query is a check, whose outcome is not a class.
-    #[must_use]
-    pub fn is_check(&self) -> bool {
-        self.is_check
-    }
-
-    /// Returns the number of noisy votes that an answer, or a check, needs.
-    #[must_use]
-    pub fn threshold(&self) -> Option<f64> {
-        self.threshold
-    }
-
-    /// Returns the total variation distance of all draws of the run from the exact noise.
-    #[must_use]
-    pub(crate) fn sampling_total_variation(&self) -> f64 {
-        self.sampling_total_variation
     }
 
     /// Returns numbers that identify the noise of one class, whether the query is a check, and the neighbours: kind, scale,

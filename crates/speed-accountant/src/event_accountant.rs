@@ -36,7 +36,6 @@ pub struct EventAccountant {
 
 impl EventAccountant {
     /// Creates an accountant without events.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

@@ -65,6 +65,7 @@
 //! | a lower bound from runs of the mechanism | [`mod@audit`] |
 //! | composition: optimal (Kairouz, Oh, Viswanath), Gaussian, privacy loss distributions, conversions | [`composition`] |
 //! | formulas one by one: pure epsilons, probabilities, moments, Rényi divergences | [`theory`] |
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 pub mod audit;
 pub mod calibrate;
@@ -134,8 +135,3 @@ pub use spent::{CompositionRule, Samplers, Spent};
 pub use speed_mechanism::{
     HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseCoins, NoiseDeviation, NoiseGenerator,
 };
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -31,7 +31,6 @@ use crate::sound::{at_least_zero, larger};
 /// `1/(e^epsilon + 1)`, also `ln((1 - q) ((1 - q)/(1 - e^epsilon q))^l + q e^{epsilon l})`. The last depends on the
 /// votes, and bounds the loss in one direction only (erratum 7). It takes `ln q`, because a `q` that underflows to zero
 /// would be unsound: `e^{epsilon l}` may be larger than `1/q` (erratum 17).
-#[must_use]
 pub fn moment(epsilon: f64, log_q: f64, l: u32) -> f64 {
     theorem_3(epsilon, log_q, f64::from(l))
 }
@@ -55,7 +54,6 @@ fn theorem_3_branch(epsilon: f64, log_q: f64, l: f64) -> f64 {
 
 /// Returns the exact worst moment of order `l > 0` of any (`epsilon`, 0)-differentially private mechanism: the moment
 /// of randomised response, `ln((e^{(l+1) epsilon} + e^{-l epsilon}) / (1 + e^epsilon))`. It holds in both directions.
-#[must_use]
 pub fn pure_moment(epsilon: f64, l: f64) -> f64 {
     if l * epsilon < 0.5 {
         // The numerator less the denominator, without cancellation.
@@ -72,7 +70,6 @@ pub fn pure_moment(epsilon: f64, l: f64) -> f64 {
 /// Let `q'` be the probability of the outcome's complement at a neighbour. Of all neighbours, the moment is largest
 /// where every other outcome has the ratio `e^epsilon` or `e^-epsilon`. It is convex in `q'`, so the worst `q'` is at
 /// an end of its range.
-#[must_use]
 pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let q = log_q.exp();
     if q < 1.0 / (1.0 + epsilon.exp()) {
@@ -93,7 +90,6 @@ pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
 
 /// Returns the worst moment given an **upper bound** of `q`: below `1/(1 + e^epsilon)` the exact worst moment, which
 /// grows with `q`, and beyond it [`pure_moment`].
-#[must_use]
 pub fn outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let any = pure_moment(epsilon, l);
     let log_q = rounded_up(epsilon, log_q);
@@ -118,7 +114,6 @@ fn below_the_cap(epsilon: f64, log_q: f64, l: f64) -> f64 {
 /// Returns the worst moment if the adversary knows the other teachers' noise. `epsilon` is the epsilon of one query
 /// with the secret noise; `e^log_q` bounds the probability of another outcome **with all noise unknown** (see
 /// docs/privacy.md, "Collusion").
-#[must_use]
 pub fn collusion_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     Chord::new(Family::Exact, epsilon, l).moment(log_q)
 }

@@ -69,7 +69,6 @@ impl PriceLimit {
     }
 
     /// Returns the limit, if one was given.
-    #[must_use]
     pub fn most(self) -> Option<f64> {
         self.0
     }
@@ -109,7 +108,6 @@ impl PriceLimit {
 }
 
 /// Returns a sentence which says that an epsilon gives no meaningful protection, or `None` for an epsilon of at most 10.
-#[must_use]
 pub fn without_protection(epsilon: f64) -> Option<String> {
     (epsilon > QUESTIONABLE).then(|| {
         format!(

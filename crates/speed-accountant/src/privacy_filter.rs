@@ -67,13 +67,11 @@ pub struct QueryBatch {
 
 impl QueryBatch {
     /// Creates a batch of `queries` queries between `classes` classes, or between any number of classes for `None`.
-    #[must_use]
     pub fn new(event: PrivacyEvent, classes: impl Into<Option<usize>>, queries: usize) -> Self {
         Self { event, classes: classes.into(), queries }
     }
 
     /// Returns the smallest proved pure epsilon of one query.
-    #[must_use]
     pub fn per_query_epsilon(&self) -> f64 {
         self.group().epsilon
     }
@@ -111,7 +109,6 @@ pub struct PrivacyFilter {
 
 impl PrivacyFilter {
     /// Creates a filter that has composed no queries yet.
-    #[must_use]
     pub fn new(budget: Budget) -> Self {
         Self { budget, groups: Vec::new(), distance: 0.0, without_sampler: 0 }
     }
@@ -172,19 +169,16 @@ impl PrivacyFilter {
     }
 
     /// Returns the budget.
-    #[must_use]
     pub(crate) fn budget(&self) -> Budget {
         self.budget
     }
 
     /// Returns the number of all queries.
-    #[must_use]
     pub fn queries(&self) -> usize {
         self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.queries))
     }
 
     /// Computes the cost of all queries at the budget's delta, with the method that the budget's epsilon determines.
-    #[must_use]
     pub fn spent(&self) -> Spent {
         let groups = merged(&self.groups);
         let sum: f64 = groups.iter().map(|group| group.epsilon * group.queries as f64).sum::<f64>() * (1.0 + 1e-12);
@@ -210,7 +204,6 @@ impl PrivacyFilter {
 
     /// Computes the epsilon that all queries would have at the budget's delta if their numbers and kinds had been fixed
     /// before the first answer.
-    #[must_use]
     pub fn fixed_epsilon(&self) -> f64 {
         self.fixed_at_most(self.spent().epsilon)
     }

@@ -2,7 +2,6 @@
 
 /// Rounds up to `decimals` decimals: a privacy loss must not be printed smaller than it is. The paper's tables round up
 /// too (erratum 10). A value without further decimals is returned unchanged.
-#[must_use]
 pub fn round_up(epsilon: f64, decimals: u32) -> f64 {
     let unit = 10f64.powi(decimals.min(300) as i32);
     let scaled = epsilon * unit;
@@ -20,7 +19,6 @@ pub fn round_up(epsilon: f64, decimals: u32) -> f64 {
 }
 
 /// Returns an epsilon as text, rounded up: to two decimal places from 0.1 on, and to four below, where two would say too little.
-#[must_use]
 pub fn epsilon_text(epsilon: f64) -> String {
     if epsilon < 0.1 { format!("{:.4}", round_up(epsilon, 4)) } else { format!("{:.2}", round_up(epsilon, 2)) }
 }

@@ -39,7 +39,6 @@ pub enum Samplers {
 
 impl Samplers {
     /// Returns true if there are queries and delta includes the samplers of all of them.
-    #[must_use]
     pub fn are_included(self) -> bool {
         self == Self::Included
     }

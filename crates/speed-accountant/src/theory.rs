@@ -6,7 +6,7 @@
 //! | probability of another outcome | [`q`], [`q_pairs`], [`q_exact`] |
 //! | moments of one query | [`moment`], [`pure_moment`], [`outcome_moment`], [`exact_outcome_moment`], [`collusion_moment`] |
 //! | Rényi divergence of one query | [`gaussian_rdp`], [`skellam_rdp`], [`gnmax_rdp`] |
-//! | the paper's Algorithm 1 | [`account`], [`account_up_to`], [`account_data_independent`] |
+//! | the paper's Algorithm 1 | [`account`] |
 
 use crate::account::Account;
 use crate::accountant::Accountant;
@@ -34,27 +34,4 @@ pub fn account(
     delta: Delta,
 ) -> Result<Account, AccountError> {
     Accountant::paper(event, delta).account(counts, teachers)
-}
-
-/// Computes [`account`] with moment orders `1..=max_order`.
-///
-/// # Errors
-/// The errors of [`account`], and [`AccountError::Invalid`] for a maximum order of 0.
-pub fn account_up_to(
-    counts: &[Vec<u32>],
-    teachers: usize,
-    event: PrivacyEvent,
-    delta: Delta,
-    max_order: u32,
-) -> Result<Account, AccountError> {
-    Accountant::paper(event, delta).with_max_order(f64::from(max_order)).account(counts, teachers)
-}
-
-/// Computes the same composition without votes: only the branches of Theorem 3 that do not depend on votes. The result
-/// holds in both directions and under collusion, and may be published.
-///
-/// # Errors
-/// The errors of [`Accountant::account_queries`].
-pub fn account_data_independent(queries: usize, event: PrivacyEvent, delta: Delta) -> Result<Account, AccountError> {
-    Accountant::paper(event, delta).account_queries(queries)
 }

@@ -1,7 +1,7 @@
 //! Refusals of the accountant, and the text of its claims.
 
 use speed_accountant::composition::improved_epsilon;
-use speed_accountant::theory::{account, account_data_independent, account_up_to, q, q_exact};
+use speed_accountant::theory::{account, q, q_exact};
 use speed_accountant::{
     AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent, ReleaseOptions,
 };
@@ -50,8 +50,9 @@ fn bad_parameters_are_refused() {
         assert!(error.starts_with("delta is"), "{value}: {error}");
     }
     assert!(serde_json::from_str::<Delta>("0").is_err());
-    assert_eq!(account_data_independent(0, event(Mechanism::laplace), delta()), Err(AccountError::NoQueries));
-    let none = account_up_to(&[vec![2, 1]], 3, event(Mechanism::laplace), delta(), 0);
+    let paper = Accountant::paper(event(Mechanism::laplace), delta());
+    assert_eq!(paper.account_queries(0), Err(AccountError::NoQueries));
+    let none = paper.with_max_order(0.0).account(&[vec![2, 1]], 3);
     assert!(none.expect_err("no order").to_string().starts_with("largest moment order is 0"));
     // A larger order is reduced to the limit, not tried.
     for largest in [f64::INFINITY, 1e300] {
@@ -116,12 +117,8 @@ fn claims_state_their_scope() {
             assert!(spent.claim.contains(part), "\"{part}\" is missing: {}", spent.claim);
         }
         assert_eq!(spent.data_dependent_queries, 3);
-        let worst = account_data_independent(
-            3,
-            PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")),
-            delta(),
-        )
-        .expect("some queries");
+        let event = PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio"));
+        let worst = Accountant::paper(event, delta()).account_queries(3).expect("some queries");
         for part in ["differ in one teacher's vote", "collusion", "both directions", "may be published", name] {
             assert!(worst.claim.contains(part), "\"{part}\" is missing: {}", worst.claim);
         }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_accountant::theory::{account, account_up_to, moment, per_query_epsilon, q};
+use speed_accountant::theory::{account, moment, per_query_epsilon, q};
 use speed_accountant::{Account, Accountant, Checks, Delta, NeighbouringRelation, PrivacyEvent, round_up};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, log_normal_survival};
 
@@ -98,7 +98,8 @@ fn the_improvement_over_pate_is_its_largest_order() {
     let Some(folder) = votes_folder() else { return };
     let votes = mnist_queries(&folder);
     assert!((spent(&votes, Mechanism::laplace, 1.0).epsilon - 1.40785).abs() < 5e-6);
-    let pate = account_up_to(&votes, TEACHERS, event(Mechanism::laplace, 0.1, 1.0), delta(), 8).expect("valid votes");
+    let pate = Accountant::paper(event(Mechanism::laplace, 0.1, 1.0), delta()).with_max_order(8.0);
+    let pate = pate.account(&votes, TEACHERS).expect("valid votes");
     assert!((pate.epsilon - 2.04856).abs() < 5e-6);
     assert!(pate.order_at_edge);
 }

@@ -4,8 +4,8 @@
 use serde_json::Value;
 use speed_accountant::composition::{gaussian_epsilon, improved_epsilon, optimal_epsilon, tail_bound_epsilon};
 use speed_accountant::theory::{
-    account, account_data_independent, account_up_to, exact_outcome_moment, gaussian_rdp, gnmax_rdp, moment,
-    outcome_moment, per_query_epsilon, pure_moment, q, q_exact, q_pairs,
+    account, exact_outcome_moment, gaussian_rdp, gnmax_rdp, moment, outcome_moment, per_query_epsilon, pure_moment, q,
+    q_exact, q_pairs,
 };
 use speed_accountant::theory::{epsilon_star, log_sup_g, theorem_2, tight_per_query_epsilon};
 use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
@@ -179,7 +179,8 @@ fn composition_without_votes() {
         let (k, epsilon) = (number(&row["k"]), number(&row["eps0"]));
         let least = |of: &dyn Fn(f64) -> f64| (1..=25).map(|l| of(f64::from(l))).fold(f64::INFINITY, f64::min);
         // The per-query epsilon is given; with the noise of all teachers it is twice gamma.
-        let found = account_data_independent(k as usize, integer(epsilon / 2.0, 1.0), delta()).expect("queries");
+        let found =
+            Accountant::paper(integer(epsilon / 2.0, 1.0), delta()).account_queries(k as usize).expect("queries");
         close(found.epsilon, number(&row["paper_int_l_1_25"]), TOLERANCE, &row);
         let classic = least(&|l| tail_bound_epsilon(k * pure_moment(epsilon, l), l, 1e-5));
         close(classic, number(&row["rr_int_l_1_25_classic"]), TOLERANCE, &row);
@@ -220,7 +221,7 @@ fn composed_runs() {
                     account(&counts, teachers, event, delta())
                 }
                 // PATE 2017: half the scale and orders up to 8.
-                None => account_up_to(&counts, teachers, laplace(0.05, 1.0), delta(), 8),
+                None => Accountant::paper(laplace(0.05, 1.0), delta()).with_max_order(8.0).account(&counts, teachers),
             };
             let found = found.expect("valid votes");
             close(found.epsilon, number(&result["eps"]), TOLERANCE, result);

@@ -61,13 +61,11 @@ pub struct Aggregated {
 
 impl Aggregated {
     /// Returns the label of every query, or `None` if the query has no answer.
-    #[must_use]
     pub fn labels(&self) -> Vec<Option<u8>> {
         self.outcomes.iter().map(|outcome| outcome.label()).collect()
     }
 
     /// Returns whether every query of a check reached the threshold.
-    #[must_use]
     pub fn reached(&self) -> Vec<bool> {
         self.outcomes.iter().map(|outcome| *outcome == Outcome::Reached).collect()
     }
@@ -112,11 +110,11 @@ impl Aggregator for ClearText {
             .map(|(query, counts)| {
                 let start = Instant::now();
                 let winner = first_maximum(counts);
-                let answered = votes.threshold().is_none_or(|least| counts[usize::from(winner)] >= least);
+                let answered = votes.threshold.is_none_or(|least| counts[usize::from(winner)] >= least);
                 let time = start.elapsed();
                 on_query(query, time);
                 let outcome = match answered {
-                    true if votes.is_check() => Outcome::Reached,
+                    true if votes.is_check => Outcome::Reached,
                     true => Outcome::Label(winner),
                     false => Outcome::NoAnswer,
                 };

@@ -1,7 +1,7 @@
 //! The server's answer to one query.
 
 use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Limits, Reader, Writer, in_envelope};
-use crate::getters::getters;
+use crate::getters::{debug_as, getters};
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::parameters::Parameters;
@@ -53,10 +53,6 @@ const NO_ANSWER: u32 = 1;
 const HEADER: usize = KeyId::LENGTH + RoundId::LENGTH + 2 * usize::LENGTH + Flags::LENGTH;
 
 impl Encode for EncryptedAnswer {
-    fn encoded_len(&self) -> usize {
-        HEADER + self.words.encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.key.encode(writer);
         self.round.encode(writer);
@@ -100,15 +96,12 @@ impl EncryptedAnswer {
     }
 
     /// Returns the number of bytes of an answer.
-    #[must_use]
     pub fn size(outcomes: Outcomes) -> usize {
         ENVELOPE + HEADER + outcomes.digits() * WORDS * size_of::<u64>()
     }
 }
 
-impl std::fmt::Debug for EncryptedAnswer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (query, count) = (self.query, self.outcomes.count());
-        write!(f, "EncryptedAnswer(round {}, query {query}, {count} outcomes, ..)", self.round)
-    }
-}
+debug_as!(
+    EncryptedAnswer,
+    this => "EncryptedAnswer(round {}, query {}, {} outcomes, ..)", this.round, this.query, this.outcomes.count()
+);

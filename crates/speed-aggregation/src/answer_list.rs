@@ -4,7 +4,7 @@ use speed_core::{NoisePlacement, VoteShape};
 
 use crate::answer::{EncryptedAnswer, WORDS};
 use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Limits, Reader, Writer, in_envelope};
-use crate::getters::getters;
+use crate::getters::{debug_as, getters};
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::round::Round;
@@ -18,7 +18,7 @@ pub struct AnswerList {
     round: RoundId,
     shape: VoteShape,
     outcomes: Outcomes,
-    simulation: bool,
+    is_simulation: bool,
     placement: NoisePlacement,
     statuses: Vec<TeacherStatus>,
     words: Vec<u64>,
@@ -45,10 +45,6 @@ pub enum AnswerListError {
 }
 
 impl Encode for AnswerList {
-    fn encoded_len(&self) -> usize {
-        HEADER + self.statuses.encoded_len() + self.words.encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.key.encode(writer);
         self.round.encode(writer);
@@ -57,7 +53,7 @@ impl Encode for AnswerList {
         self.shape.classes().encode(writer);
         let flags = Flags::new([
             (NO_ANSWER, self.outcomes.no_answer()),
-            (SIMULATION, self.simulation),
+            (SIMULATION, self.is_simulation),
             (CENTRAL_NOISE, self.placement == NoisePlacement::Central),
         ]);
         flags.encode(writer);
@@ -81,7 +77,7 @@ impl Decode for AnswerList {
             round,
             shape,
             outcomes,
-            simulation: flags.has(SIMULATION),
+            is_simulation: flags.has(SIMULATION),
             placement,
             statuses: reader.read_with(teachers)?,
             words: reader.read_with(queries * outcomes.digits() * WORDS)?,
@@ -115,9 +111,9 @@ impl AnswerList {
             });
             words.extend_from_slice(&answer.ok_or(AnswerListError::Answer { query })?.words);
         }
-        let (simulation, placement) = (round.is_simulation(), round.placement());
+        let (is_simulation, placement) = (round.is_simulation(), round.placement());
         let shape = shape_of(round);
-        Ok(Self { key, round: id, shape, outcomes, simulation, placement, statuses, words })
+        Ok(Self { key, round: id, shape, outcomes, is_simulation, placement, statuses, words })
     }
 
     getters! {
@@ -129,15 +125,8 @@ impl AnswerList {
         shape: VoteShape,
         /// Returns the possible outcomes of a query.
         outcomes: Outcomes,
-    }
-
-    /// Returns whether the round is a simulation, whose noise gives no privacy.
-    #[must_use]
-    pub fn is_simulation(&self) -> bool {
-        self.simulation
-    }
-
-    getters! {
+        /// Returns whether the round is a simulation, whose noise gives no privacy.
+        is_simulation: bool,
         /// Returns the parties that added the privacy noise.
         placement: NoisePlacement,
         /// Returns the status of every teacher.
@@ -145,17 +134,15 @@ impl AnswerList {
     }
 
     /// Returns the number of parties whose messages are in the sum.
-    #[must_use]
     pub fn counted(&self) -> usize {
         self.statuses.iter().filter(|&&status| status == TeacherStatus::Counted).count()
     }
 
     /// Returns whether shape, outcomes, randomness and noise placement are those of `round`.
-    #[must_use]
     pub fn agrees_with(&self, round: &Round) -> bool {
         self.shape == shape_of(round)
             && self.outcomes == round.outcomes()
-            && self.simulation == round.is_simulation()
+            && self.is_simulation == round.is_simulation()
             && self.placement == round.placement()
     }
 
@@ -163,7 +150,6 @@ impl AnswerList {
     /// share of the noise that is in the sum. If the teachers add the noise, this is the number of teachers of the counted
     /// parties over that of all teachers, because each adds one n-th. If the server adds it, the ratio is 1, regardless of
     /// which teachers answer. `round` is the round of this list, which [`Self::agrees_with`] checks.
-    #[must_use]
     pub fn honest_ratio(&self, round: &Round) -> f64 {
         match self.placement {
             NoisePlacement::Distributed => {
@@ -187,7 +173,6 @@ impl AnswerList {
     }
 
     /// Returns the number of bytes of a round's result.
-    #[must_use]
     pub fn size(round: &Round) -> usize {
         let words = round.shape().queries() * round.outcomes().digits() * WORDS;
         ENVELOPE + HEADER + round.parties() + words * size_of::<u64>()
@@ -200,9 +185,4 @@ fn shape_of(round: &Round) -> VoteShape {
     VoteShape::new(round.parties(), queries, classes).expect("a round has no more parties than teachers")
 }
 
-impl std::fmt::Debug for AnswerList {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (counted, shape) = (self.counted(), self.shape);
-        write!(f, "AnswerList(round {}, {shape}, {counted} counted, ..)", self.round)
-    }
-}
+debug_as!(AnswerList, this => "AnswerList(round {}, {}, {} counted, ..)", this.round, this.shape, this.counted());

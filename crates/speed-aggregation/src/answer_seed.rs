@@ -4,6 +4,7 @@ use speed_core::{EntropyError, Randomness, derive_key};
 use tfhe::core_crypto::commons::math::random::XofSeed;
 use zeroize::Zeroizing;
 
+use crate::getters::debug_as;
 use crate::ids::RoundId;
 use crate::random::Seeder;
 
@@ -23,13 +24,11 @@ impl AnswerSeed {
     }
 
     /// Wraps the bytes.
-    #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(Zeroizing::new(bytes))
     }
 
     /// Returns the bytes, which are secret.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -43,8 +42,4 @@ impl AnswerSeed {
 
 const DOMAIN: &[u8] = b"speed/aggregation/answer-seed/v1";
 
-impl std::fmt::Debug for AnswerSeed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AnswerSeed(..)")
-    }
-}
+debug_as!(AnswerSeed, _this => "AnswerSeed(..)");

@@ -11,9 +11,9 @@ mod error;
 mod field;
 mod kind;
 
-pub(crate) use bytes::{Decode, Encode, FixedLength, Reader, Writer, encode_in_order};
+pub(crate) use bytes::{Decode, Encode, FixedLength, Reader, Writer, encode_in_order, in_order};
 pub use envelope::file_kind;
 pub(crate) use envelope::{Content, ENVELOPE, MAGIC, in_envelope, open};
 pub use error::DecodeError;
-pub(crate) use field::{Flags, Limits};
+pub(crate) use field::{Flags, Limits, of_byte};
 pub(crate) use kind::Kind;

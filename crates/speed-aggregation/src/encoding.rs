@@ -141,7 +141,6 @@ impl Encoding {
 
     /// Returns the largest absolute value that one teacher may send for one class: half of `2^(64 - unit_log)`, the modulus
     /// of the server's sum. A single share may exceed the bound on the sum, because the sum is exact modulo this modulus.
-    #[must_use]
     pub(crate) fn max_share(&self) -> u64 {
         self.layout.max_share()
     }

@@ -11,6 +11,7 @@ use crate::aggregator::{Aggregated, AggregationError, Aggregator};
 use crate::answer::EncryptedAnswer;
 use crate::encoding::Encoding;
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
+use crate::getters::debug_as;
 use crate::keys::{EvaluationKey, PublicKey};
 use crate::message::Message;
 use crate::outcome::Outcome;
@@ -103,25 +104,21 @@ impl Encrypted {
     }
 
     /// Returns the student's key.
-    #[must_use]
     pub fn secret_key(&self) -> &SecretKey {
         &self.secret
     }
 
     /// Returns the teachers' key.
-    #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public
     }
 
     /// Returns the server's key.
-    #[must_use]
     pub fn evaluation_key(&self) -> &EvaluationKey {
         &self.evaluation
     }
 
     /// Returns the duration of key generation and expansion.
-    #[must_use]
     pub fn key_generation(&self) -> Duration {
         self.key_generation
     }
@@ -131,7 +128,7 @@ impl Encrypted {
     fn check_range(&self, votes: &NoisyVotes) -> Result<(), AggregationError> {
         let supported = self.public.parameters().range();
         for (query, counts) in votes.counts().chunks_exact(votes.shape().classes()).enumerate() {
-            let values = counts.iter().copied().chain(votes.threshold());
+            let values = counts.iter().copied().chain(votes.threshold);
             let (low, high) = values.fold((0, 0), |(low, high), x| (x.min(low), x.max(high)));
             let needed = high.abs_diff(low);
             if needed > supported {
@@ -194,13 +191,13 @@ impl Encrypted {
     /// Lets the teachers answer and the server sum.
     fn sum(&self, votes: &NoisyVotes) -> Result<Summed, AggregationError> {
         let placement =
-            if votes.server_noise().is_some() { NoisePlacement::Central } else { NoisePlacement::Distributed };
-        let terms = RoundSpec::new(&self.label, votes.shape(), votes.noise_bound());
-        let kind = if votes.is_check() { RoundKind::Check } else { RoundKind::Labels };
+            if votes.server_noise.is_some() { NoisePlacement::Central } else { NoisePlacement::Distributed };
+        let terms = RoundSpec::new(&self.label, votes.shape(), votes.noise_bound);
+        let kind = if votes.is_check { RoundKind::Check } else { RoundKind::Labels };
         let round = Round::new(RoundSpec {
-            parties: votes.parties().to_vec(),
+            parties: votes.parties.clone(),
             placement,
-            threshold: votes.threshold(),
+            threshold: votes.threshold,
             kind,
             ..terms
         })?;
@@ -210,7 +207,7 @@ impl Encrypted {
             .with_circuit(self.circuit)?
             .with_randomness(self.randomness.clone());
         let (message_bytes, encryption, sum) = self.collect(votes, &round, &mut server)?;
-        if let Some(noise) = votes.server_noise() {
+        if let Some(noise) = &votes.server_noise {
             server.add_noise(noise)?;
         }
         Ok(Summed { server, message_bytes, encryption, sum })
@@ -295,8 +292,4 @@ impl Aggregator for Encrypted {
     }
 }
 
-impl std::fmt::Debug for Encrypted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Encrypted({:?}, {:?}, {} threads)", self.public, self.circuit, self.threads)
-    }
-}
+debug_as!(Encrypted, this => "Encrypted({:?}, {:?}, {} threads)", this.public, this.circuit, this.threads);

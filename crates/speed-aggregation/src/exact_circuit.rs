@@ -17,7 +17,6 @@ impl ExactCircuit {
     pub const ALL: [Self; 2] = [Self::Tournament, Self::AllPairs];
 
     /// Returns the circuit's number in files, from 1.
-    #[must_use]
     pub fn code(self) -> usize {
         match self {
             Self::Tournament => 1,

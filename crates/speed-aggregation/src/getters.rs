@@ -1,39 +1,6 @@
-//! Methods that return a field, and errors that take over the messages of others.
+//! Errors that take over the messages of others, and the macros of `speed-core`.
 
-/// Defines methods that return fields: `name: Type,` returns `self.name`, `name: &Type,` returns `&self.name`, and
-/// `name: Type = a.b,` returns `self.a.b`.
-macro_rules! getters {
-    () => {};
-    ($(#[$doc:meta])+ $name:ident: &$type:ty, $($rest:tt)*) => {
-        $(#[$doc])+
-        #[must_use]
-        pub fn $name(&self) -> &$type {
-            &self.$name
-        }
-
-        $crate::getters::getters!($($rest)*);
-    };
-    ($(#[$doc:meta])+ $name:ident: $type:ty, $($rest:tt)*) => {
-        $(#[$doc])+
-        #[must_use]
-        pub fn $name(&self) -> $type {
-            self.$name
-        }
-
-        $crate::getters::getters!($($rest)*);
-    };
-    ($(#[$doc:meta])+ $name:ident: $type:ty = $first:ident.$second:ident, $($rest:tt)*) => {
-        $(#[$doc])+
-        #[must_use]
-        pub fn $name(&self) -> $type {
-            self.$first.$second
-        }
-
-        $crate::getters::getters!($($rest)*);
-    };
-}
-
-pub(crate) use getters;
+pub(crate) use speed_core::{debug_as, getters};
 
 /// Makes errors from others with their messages: `Error, make: Other, Another = "text before it: "`. `make` creates the error from a text.
 macro_rules! messages_of {

@@ -19,25 +19,21 @@ macro_rules! identifier {
             }
 
             /// Returns the identifier with these bytes.
-            #[must_use]
             pub const fn from_bytes(bytes: [u8; 32]) -> Self {
                 Self(Digest::from_bytes(bytes))
             }
 
             /// Returns the digest.
-            #[must_use]
             pub const fn digest(&self) -> Digest {
                 self.0
             }
 
             /// Returns the 32 bytes.
-            #[must_use]
             pub const fn as_bytes(&self) -> &[u8; 32] {
                 self.0.as_bytes()
             }
 
             /// Returns all 64 hexadecimal digits. (`Display` gives the first 16.)
-            #[must_use]
             pub fn to_hex(&self) -> String {
                 self.0.to_hex()
             }

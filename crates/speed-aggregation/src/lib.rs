@@ -16,20 +16,7 @@
 //! probability below 2^-128 per query ([`Encoding::guarantee`]), if the counts stay in their
 //! [`VoteRange`](encoding::VoteRange); a round that cannot meet this bound is refused. Ties go to the lowest class.
 //!
-//! [`Aggregator`] is the common interface of the protocol in one process ([`Encrypted`]) and its clear-text reference
-//! ([`ClearText`]):
-//!
-//! ```
-//! use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
-//! use speed_core::VoteShape;
-//!
-//! // 2 teachers, 1 query, 3 classes; no noise
-//! let shape = VoteShape::new(2, 1, 3)?;
-//! let votes = NoisyVotes::new(shape, 0, vec![0, 1, 0, /* second teacher */ 0, 1, 0])?;
-//! let labels = ClearText.aggregate(&votes, &|_, _| {})?.labels();
-//! assert_eq!(labels, [Some(1)]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [`Encrypted`] computes the same labels as the reference [`ClearText`], on ciphertexts:
 //!
 //! ```no_run
 //! use speed_aggregation::{Aggregator, Encrypted, NoisyVotes, Parameters};
@@ -54,6 +41,7 @@
 //! the server's signed log, [`keys`] the transmitted keys, `proofs` the zero-knowledge proofs, and [`error`] all errors.
 //!
 //! The cryptography is TFHE (<https://eprint.iacr.org/2018/421>) through `tfhe::core_crypto`.
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod aggregator;
 mod answer;
@@ -171,8 +159,3 @@ pub mod protocol {
     pub use crate::submission::{SignedResult, Submission};
     pub use crate::verification::{RevealedSeed, Verification};
 }
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

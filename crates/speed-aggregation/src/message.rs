@@ -6,12 +6,13 @@ use tfhe::core_crypto::prelude::{
 };
 
 use crate::codec::{
-    Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, MAGIC, Reader, Writer, encode_in_order, in_envelope,
+    Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, MAGIC, Reader, Writer, in_envelope, in_order,
 };
-use crate::getters::getters;
+use crate::getters::{debug_as, getters};
 use crate::ids::{KeyId, RoundId};
 use crate::parameters::Parameters;
 use crate::round::Round;
+use crate::server::ServerError;
 
 /// A teacher's encrypted values for all queries of a round: 16,568 bytes for one query of ten classes, 24,488 for a hundred.
 #[derive(Clone)]
@@ -30,25 +31,16 @@ struct Header {
     classes: usize,
 }
 
-encode_in_order!(Header: key, round, teacher, queries, classes);
+in_order!(Header:
+    key,
+    round,
+    teacher = Limits { field: "teacher", min: 0, max: Round::MAX_TEACHERS - 1 },
+    queries = Limits { field: "queries", min: 1, max: Round::MAX_QUERIES },
+    classes = Limits { field: "classes", min: 1, max: Round::MAX_CLASSES },
+);
 
 impl FixedLength for Header {
     const LENGTH: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH;
-}
-
-/// Limits of the teacher's index.
-const TEACHER: Limits = Limits { field: "teacher", min: 0, max: Round::MAX_TEACHERS - 1 };
-
-impl Decode for Header {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        Ok(Self {
-            key: reader.read()?,
-            round: reader.read()?,
-            teacher: reader.read_with(TEACHER)?,
-            queries: reader.read_with(Limits { field: "queries", min: 1, max: Round::MAX_QUERIES })?,
-            classes: reader.read_with(Limits { field: "classes", min: 1, max: Round::MAX_CLASSES })?,
-        })
-    }
 }
 
 /// The dimension of messages on the wire, the same for all parameter sets of this format version.
@@ -60,10 +52,6 @@ pub(crate) fn list_words(values: usize) -> usize {
 }
 
 impl Encode for Message {
-    fn encoded_len(&self) -> usize {
-        self.header.encoded_len() + self.list.as_ref().encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.header.encode(writer);
         self.list.as_ref().encode(writer);
@@ -108,20 +96,36 @@ impl Message {
         classes: usize = header.classes,
     }
 
+    /// Checks that the message is for a key and a round, of which `ids` are the identifiers.
+    ///
+    /// # Errors
+    /// [`ServerError`], if it was made for another key, round or shape.
+    pub fn check_terms(&self, ids: (KeyId, RoundId), round: &Round) -> Result<(), ServerError> {
+        let Header { key, round: of, teacher, queries, classes } = self.header;
+        let (expected, found) = ((round.shape().queries(), round.shape().classes()), (queries, classes));
+        if key != ids.0 {
+            return Err(ServerError::WrongKey { teacher, expected: ids.0, found: key });
+        }
+        if of != ids.1 {
+            return Err(ServerError::WrongRound { teacher, expected: ids.1, found: of });
+        }
+        if expected != found {
+            return Err(ServerError::Shape { teacher, expected, found });
+        }
+        Ok(())
+    }
+
     pub(crate) fn list(&self) -> &LweCompactCiphertextListOwned<u64> {
         &self.list
     }
 
     /// Returns the number of bytes of a message of `queries` queries and `classes` classes.
-    #[must_use]
     pub fn size(queries: usize, classes: usize) -> usize {
         ENVELOPE + Header::LENGTH + list_words(queries * classes) * size_of::<u64>()
     }
 }
 
-impl std::fmt::Debug for Message {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Header { round, teacher, queries, classes, .. } = self.header;
-        write!(f, "Message(round {round}, teacher {teacher}, {queries} queries, {classes} classes, ..)")
-    }
-}
+debug_as!(
+    Message,
+    this => "Message(round {}, teacher {}, {} queries, {} classes, ..)", this.round(), this.teacher(), this.queries(), this.classes()
+);

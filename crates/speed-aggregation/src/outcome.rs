@@ -16,7 +16,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// Returns the label, or `None` for no answer and for a check.
-    #[must_use]
     pub fn label(self) -> Option<u8> {
         match self {
             Self::Label(label) => Some(label),
@@ -51,37 +50,31 @@ impl Outcomes {
     }
 
     /// Returns whether these are the outcomes of a check.
-    #[must_use]
     pub(crate) fn is_check(self) -> bool {
         self.classes == 1
     }
 
     /// Returns the number of classes; 1 for a check.
-    #[must_use]
     pub(crate) fn classes(self) -> usize {
         self.classes
     }
 
     /// Returns whether "no answer" is possible.
-    #[must_use]
     pub fn no_answer(self) -> bool {
         self.no_answer
     }
 
     /// Returns the number of outcomes.
-    #[must_use]
     pub fn count(self) -> usize {
         self.classes + usize::from(self.no_answer)
     }
 
     /// Returns the number of ciphertexts in an answer.
-    #[must_use]
     pub fn digits(self) -> usize {
         digit_count(self.count())
     }
 
     /// Returns the outcome with this code, if it exists.
-    #[must_use]
     pub fn from_code(self, code: usize) -> Option<Outcome> {
         match u8::try_from(code) {
             Ok(0) if self.is_check() => Some(Outcome::Reached),
@@ -104,19 +97,11 @@ impl Outcomes {
     /// Checks that there are not too many outcomes, and at least two.
     pub(crate) fn checked(classes: usize, no_answer: bool) -> Result<Self, DecodeError> {
         let outcomes = Self { classes, no_answer };
-        if outcomes.count() > Self::MAX {
-            let (found, max) = (outcomes.count() as u64, Self::MAX as u64);
-            return Err(DecodeError::Field { field: "outcomes", found, min: 2, max });
+        let (found, min, max) = (outcomes.count() as u64, 2, Self::MAX as u64);
+        match (min..=max).contains(&found) {
+            true => Ok(outcomes),
+            false => Err(DecodeError::Field { field: "outcomes", found, min, max }),
         }
-        if outcomes.count() < 2 {
-            return Err(DecodeError::Field {
-                field: "outcomes",
-                found: outcomes.count() as u64,
-                min: 2,
-                max: Self::MAX as u64,
-            });
-        }
-        Ok(outcomes)
     }
 }
 

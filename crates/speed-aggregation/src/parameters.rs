@@ -3,7 +3,7 @@
 use tfhe::core_crypto::commons::math::random::DynamicDistribution;
 use tfhe::core_crypto::prelude::{DecompositionBaseLog, DecompositionLevelCount, LweDimension, PolynomialSize};
 
-use crate::codec::{Decode, DecodeError, Encode, FixedLength, Limits, Reader, Writer};
+use crate::codec::{Decode, DecodeError, Encode, Limits, Reader, Writer};
 
 /// A gadget decomposition: `levels` digits of `base_log` bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,13 +109,11 @@ impl Parameters {
     pub const ALL: [Self; 2] = [Self::TOURNAMENT_128, Self::WIDE_128];
 
     /// Returns the constant's name, as used in tables and logs.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
     }
 
     /// Returns the largest `|difference|` of two noisy counts of one query for which a comparison is exact.
-    #[must_use]
     pub fn range(&self) -> u64 {
         crate::scales::reach(self.scales)
     }
@@ -123,7 +121,6 @@ impl Parameters {
     /// Returns how many bits of the secret key may become known while the rest still has about 112 bits of security: 333. The
     /// best attack of the lattice estimator on the ring key (MATZOV's dual attack and cost model) then takes 2^112.5 operations.
     /// docs/threat-models.md ("Bits of the key in labels") has the model.
-    #[must_use]
     pub fn leakage_bits(&self) -> u16 {
         self.leakage_bits
     }
@@ -157,10 +154,6 @@ impl Parameters {
 
 /// A parameter set is encoded as its number.
 impl Encode for Parameters {
-    fn encoded_len(&self) -> usize {
-        usize::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.code.encode(writer);
     }

@@ -98,14 +98,12 @@ impl PrivacyNoise {
     }
 
     /// Returns the mechanism.
-    #[must_use]
     pub fn mechanism(self) -> Mechanism {
         self.mechanism
     }
 
     /// Returns the number of coins of each of `teachers` teachers, for each class and query; `None` if the noise is not
     /// binomial. If the teachers cannot share the coins evenly, rounds up.
-    #[must_use]
     pub fn coins_of_teacher(self, teachers: usize) -> Option<u64> {
         match self.mechanism {
             Mechanism::Binomial { coins } => Some(coins.of_teacher(teachers)),
@@ -125,7 +123,6 @@ impl PrivacyNoise {
 
     /// Returns the range of one share if `sharers` parties add the noise, with certainty; `None` if a share has no such
     /// range.
-    #[must_use]
     pub(crate) fn share_range(self, sharers: usize) -> Option<(i64, i64)> {
         let coins = self.coins_of_teacher(sharers)?;
         let half = i64::try_from(coins / 2).unwrap_or(i64::MAX);
@@ -207,25 +204,20 @@ impl PrivacyNoiseShare {
         count: usize,
         randomness: &Randomness,
     ) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
-        let (mut sums, mut shares) = (Zeroizing::new(vec![0; count]), Zeroizing::new(vec![0; count]));
+        let mut sums = Zeroizing::new(vec![0; count]);
         let mut generator = NoiseGenerator::new(randomness)?;
         for _ in 0..teachers {
-            self.fill(&mut generator, &mut shares);
-            sums.iter_mut().zip(shares.iter()).for_each(|(sum, share)| *sum += share);
+            sums.iter_mut().for_each(|sum| *sum += self.sample(&mut generator));
         }
         Ok(sums)
     }
 
-    /// Draws one teacher's share for every value.
-    fn fill(&self, generator: &mut NoiseGenerator, noise: &mut [i64]) {
+    /// Draws one teacher's share of one value.
+    fn sample(&self, generator: &mut NoiseGenerator) -> i64 {
         match &self.0 {
-            Sampler::DiscreteLaplace(share) => share.fill(generator, noise),
-            Sampler::Skellam(share) => share.fill(generator, noise),
-            Sampler::Binomial(share) => {
-                share.fill(generator, noise);
-                let centre = i64::from(share.coins() / 2);
-                noise.iter_mut().for_each(|heads| *heads -= centre);
-            }
+            Sampler::DiscreteLaplace(share) => share.sample(generator),
+            Sampler::Skellam(share) => share.sample(generator),
+            Sampler::Binomial(share) => share.sample(generator) - i64::from(share.coins() / 2),
         }
     }
 }

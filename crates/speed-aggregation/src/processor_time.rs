@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 /// Returns the processor time of all threads of this process so far, if the system reports it (not on Windows).
-#[must_use]
 pub fn processor_time() -> Option<Duration> {
     #[cfg(unix)]
     return rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime).try_into().ok();
@@ -17,13 +16,11 @@ pub struct Clock(Option<Duration>, Instant);
 
 impl Clock {
     /// Starts now.
-    #[must_use]
     pub fn start() -> Self {
         Self(processor_time(), Instant::now())
     }
 
     /// Returns the seconds since the start.
-    #[must_use]
     pub fn seconds(&self) -> f64 {
         let spent = self.0.zip(processor_time()).map(|(start, end)| end.saturating_sub(start));
         spent.unwrap_or_else(|| self.1.elapsed()).as_secs_f64()

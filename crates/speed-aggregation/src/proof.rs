@@ -39,10 +39,9 @@ use tfhe::safe_serialization::{DeserializationConfig, safe_serialize};
 use tfhe::zk::{CompactPkeCrs, CompactPkeProof, CompactPkeZkScheme, ZkComputeLoad};
 use zeroize::Zeroizing;
 
-use crate::codec::{
-    Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order, open,
-};
+use crate::codec::{Content, Decode, DecodeError, Encode, Kind, Limits, Reader, Writer, encode_in_order, open};
 use crate::encoding::Encoding;
+use crate::getters::debug_as;
 use crate::ids::RoundId;
 use crate::keys::PublicKey;
 use crate::message::Message;
@@ -124,19 +123,16 @@ impl ProofKey {
     }
 
     /// Returns SHA-256 of the encoded bytes, by which a round names its proof key.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(&self.bytes)
     }
 
     /// Returns the number of bits of a value's range.
-    #[must_use]
     pub fn range_log(&self) -> u32 {
         self.range_log
     }
 
     /// Returns the encoded bytes.
-    #[must_use]
     pub fn to_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -292,11 +288,7 @@ impl ProofKey {
     }
 }
 
-impl std::fmt::Debug for ProofKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ProofKey({}, {} bits)", self.parameters.name(), self.range_log)
-    }
-}
+debug_as!(ProofKey, this => "ProofKey({}, {} bits)", this.parameters.name(), this.range_log);
 
 /// The part of a proof key before its reference string.
 struct Header {
@@ -307,10 +299,6 @@ struct Header {
 }
 
 impl Encode for Header {
-    fn encoded_len(&self) -> usize {
-        self.parameters.encoded_len() + 3 * usize::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.parameters.encode(writer);
         (self.unit_log as usize).encode(writer);

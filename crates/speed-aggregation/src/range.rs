@@ -11,7 +11,6 @@ pub struct VoteRange {
 
 impl VoteRange {
     /// Returns the range for `teachers` one-hot votes and total noise of at most `noise_bound` in each class.
-    #[must_use]
     pub fn new(teachers: usize, noise_bound: u64) -> Self {
         Self { teachers: teachers as u64, noise_bound }
     }
@@ -19,7 +18,6 @@ impl VoteRange {
     /// Returns the range for a check. All classes have the same noise, at most `noise_bound`, so two classes differ by at
     /// most `teachers` votes; a class and the threshold may differ by more. The noise bound of the result is half of the
     /// additional difference, rounded up.
-    #[must_use]
     pub fn of_check(teachers: usize, noise_bound: u64, threshold: i64) -> Self {
         let (low, high) = (i128::from(noise_bound), i128::from(noise_bound) + teachers as i128);
         let difference = (high - i128::from(threshold)).max(low + i128::from(threshold));
@@ -28,19 +26,16 @@ impl VoteRange {
     }
 
     /// Returns the number of teachers, each of which adds at most one vote to a class.
-    #[must_use]
     pub(crate) fn teachers(&self) -> u64 {
         self.teachers
     }
 
     /// Returns the bound on the absolute value of the noise in one class, summed over teachers, in votes.
-    #[must_use]
     pub fn noise_bound(&self) -> u64 {
         self.noise_bound
     }
 
     /// Returns the largest difference of two counts of a query, `teachers + 2 * noise_bound`, in votes (saturating).
-    #[must_use]
     pub fn difference(&self) -> u64 {
         self.teachers.saturating_add(self.noise_bound.saturating_mul(2))
     }
@@ -78,25 +73,21 @@ impl ProofRange {
     }
 
     /// Returns the number of bits of the values of one proof, for which the proof key is generated.
-    #[must_use]
     pub fn bits(self) -> u32 {
         self.bits
     }
 
     /// Returns the smallest value, in votes.
-    #[must_use]
     pub fn least(self) -> i64 {
         self.least
     }
 
     /// Returns the largest value, in votes.
-    #[must_use]
     pub fn most(self) -> i64 {
         self.most
     }
 
     /// Returns the number of proofs of each list of values: 1 if the range has `2^b` values, else 2.
-    #[must_use]
     pub fn proofs(self) -> usize {
         self.starts().len()
     }

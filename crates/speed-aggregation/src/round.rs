@@ -130,20 +130,17 @@ impl Round {
     }
 
     /// Returns the numbers of teachers, queries and classes.
-    #[must_use]
     pub fn shape(&self) -> VoteShape {
         self.spec.shape
     }
 
     /// Returns the number of parties, each of which sends one message.
-    #[must_use]
     pub fn parties(&self) -> usize {
         if self.spec.parties.is_empty() { self.spec.shape.teachers() } else { self.spec.parties.len() }
     }
 
     /// Returns the number of teachers of a party, whose votes and shares of the noise its message adds up; 0 for a party
     /// that the round does not have.
-    #[must_use]
     pub fn teachers_of(&self, party: usize) -> usize {
         match self.spec.parties.get(party) {
             Some(&teachers) => teachers as usize,
@@ -152,13 +149,11 @@ impl Round {
     }
 
     /// Returns the largest number of teachers of a party.
-    #[must_use]
     pub fn largest_party(&self) -> usize {
         self.spec.parties.iter().max().map_or(1, |&teachers| teachers as usize)
     }
 
     /// Returns the number of teachers of the parties that are counted in a sum, given the status of each party.
-    #[must_use]
     pub fn teachers_counted(&self, statuses: &[TeacherStatus]) -> usize {
         let counted = statuses.iter().enumerate().filter(|(_, status)| **status == TeacherStatus::Counted);
         counted.map(|(party, _)| self.teachers_of(party)).sum()
@@ -178,7 +173,6 @@ impl Round {
     }
 
     /// Returns whether the queries are checks.
-    #[must_use]
     pub(crate) fn is_check(&self) -> bool {
         self.spec.kind == RoundKind::Check
     }
@@ -210,7 +204,6 @@ impl Round {
 
     /// Returns the range of values that the proofs of the largest party allow, for which the round's proof key is generated.
     /// Student, teachers and server compute it from the round, and refuse a proof key of another range.
-    #[must_use]
     pub fn proof_range(&self) -> ProofRange {
         self.range_for(self.largest_party())
     }
@@ -223,7 +216,6 @@ impl Round {
     /// shares within the noise's bound. The shares of a party are within the bound of the sum of all shares, because the rest
     /// of the sum is equally likely to increase it and to decrease it; so an honest value is in the range except with the
     /// probability of the bound.
-    #[must_use]
     pub fn proof_range_of(&self, party: usize) -> ProofRange {
         self.range_for(self.teachers_of(party)).with_bits(self.proof_range().bits())
     }
@@ -240,7 +232,6 @@ impl Round {
     /// Returns the largest number of votes by which one party can move a noisy count if its values are in its range
     /// ([`Self::proof_range_of`]). It is measured from the mean of the party's honest noise, which is 0, or half of its
     /// teachers for an odd number of coins.
-    #[must_use]
     pub fn largest_move(&self) -> f64 {
         let (least, most) = self.certain_shares(self.largest_party()).unwrap_or_default();
         let (mean, range) = (0.5 * (least + most) as f64, self.proof_range());
@@ -248,7 +239,6 @@ impl Round {
     }
 
     /// Returns whether keys or noise come from a seed.
-    #[must_use]
     pub fn is_simulation(&self) -> bool {
         self.spec.randomness == RandomnessKind::Simulation
     }
@@ -267,7 +257,6 @@ impl Round {
     }
 
     /// Returns the possible outcomes of a query.
-    #[must_use]
     pub fn outcomes(&self) -> Outcomes {
         if self.is_check() {
             return Outcomes::of_check();
@@ -276,13 +265,11 @@ impl Round {
     }
 
     /// Returns the number of counts that are compared in a query: those of the classes, and the threshold if there is one.
-    #[must_use]
     pub fn candidates(&self) -> usize {
         self.spec.shape.classes() + usize::from(self.spec.threshold.is_some())
     }
 
     /// Returns the guaranteed range of the noisy counts, as far as they are compared.
-    #[must_use]
     pub fn range(&self) -> VoteRange {
         let (teachers, bound) = (self.spec.shape.teachers(), self.spec.noise_bound);
         match self.spec.threshold {
@@ -292,13 +279,11 @@ impl Round {
     }
 
     /// Returns the number of values in a message, `queries * classes`.
-    #[must_use]
     pub fn values(&self) -> usize {
         self.spec.shape.counts()
     }
 
     /// Returns the identifier of this round under a key: SHA-256 of all terms (docs/protocol.md, "The round's file").
-    #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
         let RoundSpec { label, shape, min_teachers, noise_bound, threshold, opener, .. } = self.spec;
         let digest = |stated: Option<Digest>| stated.map_or([0; 32], |digest| *digest.as_bytes());

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 
-use crate::codec::{Decode, DecodeError, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope};
+use crate::codec::{Decode, DecodeError, Encode, FixedLength, Limits, Reader, Writer, in_envelope, in_order, of_byte};
 use crate::getters::getters;
 use crate::ids::RoundId;
 use crate::signature::Signature;
@@ -55,13 +55,11 @@ impl LogEntry {
     const NO_TEACHER: u32 = u32::MAX;
 
     /// Creates an entry about a teacher's message, with the SHA-256 of all its bytes.
-    #[must_use]
     pub fn of_message(event: LogEvent, teacher: usize, message: Digest) -> Self {
         Self { event, teacher: Some(teacher), digest: message }
     }
 
     /// Creates an entry about the round, with the SHA-256 of the state or the result.
-    #[must_use]
     pub fn of_round(event: LogEvent, digest: Digest) -> Self {
         Self { event, teacher: None, digest }
     }
@@ -76,11 +74,10 @@ impl LogEntry {
     }
 
     /// Returns the encoded bytes.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(Self::LENGTH);
         self.encode(&mut writer);
-        writer.as_bytes().to_vec()
+        writer.into_bytes()
     }
 
     /// Reads an entry.
@@ -96,10 +93,6 @@ impl LogEntry {
 }
 
 impl Encode for LogEntry {
-    fn encoded_len(&self) -> usize {
-        Self::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         writer.bytes(&[self.event as u8]);
         let teacher = self.teacher.and_then(|teacher| u32::try_from(teacher).ok());
@@ -111,9 +104,7 @@ impl Encode for LogEntry {
 impl Decode for LogEntry {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let [found] = reader.array()?;
-        let max = LogEvent::ALL.len() as u64 - 1;
-        let unknown = DecodeError::Field { field: "event", found: found.into(), min: 0, max };
-        let event = LogEvent::ALL.get(usize::from(found)).copied().ok_or(unknown)?;
+        let event = of_byte(&LogEvent::ALL, "event", found)?;
         let teacher = u32::from_le_bytes(reader.array()?);
         let teacher = (teacher != Self::NO_TEACHER).then_some(teacher as usize);
         Ok(Self { event, teacher, digest: reader.read()? })
@@ -136,7 +127,6 @@ impl RoundLog {
     pub const MAX_BYTES: usize = 256 + Self::MAX_ENTRIES * LogEntry::LENGTH;
 
     /// Signs a log.
-    #[must_use]
     pub fn new(round: RoundId, entries: Vec<LogEntry>, sign: impl FnOnce(Digest) -> Signature) -> Self {
         let signature = sign(LogHead::after(round, &entries).to_sign());
         Self { round, entries, signature }
@@ -150,23 +140,17 @@ impl RoundLog {
     }
 
     /// Returns the digest that the server signed, and its signature.
-    #[must_use]
     pub fn signed(&self) -> (Digest, &Signature) {
         (LogHead::after(self.round, &self.entries).to_sign(), &self.signature)
     }
 
     /// Returns the head after the first `count` entries, or `None` if there are fewer.
-    #[must_use]
     pub fn head(&self, count: usize) -> Option<LogHead> {
         self.entries.get(..count).map(|entries| LogHead::after(self.round, entries))
     }
 }
 
 impl Encode for RoundLog {
-    fn encoded_len(&self) -> usize {
-        RoundId::LENGTH + usize::LENGTH + self.entries.len() * LogEntry::LENGTH + Signature::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.round.encode(writer);
         self.entries.len().encode(writer);
@@ -199,7 +183,6 @@ pub struct LogHead {
 
 impl LogHead {
     /// Returns the head of a round's empty log.
-    #[must_use]
     pub fn empty(round: RoundId) -> Self {
         let link = Sha256::new_with_prefix(b"speed/log/v3").chain_update(round.as_bytes());
         Self { round, entries: 0, link: Digest::from_bytes(link.finalize().into()) }
@@ -217,13 +200,11 @@ impl LogHead {
     }
 
     /// Returns the number of entries.
-    #[must_use]
     pub fn entries(&self) -> usize {
         self.entries
     }
 
     /// Returns the digest that the server signs: SHA-256 of "speed/log-head/v3", the round id, the number of entries (8 bytes) and the link.
-    #[must_use]
     pub fn to_sign(&self) -> Digest {
         self.signed_as(b"speed/log-head/v3")
     }
@@ -256,21 +237,24 @@ pub struct Receipt {
     signature: Signature,
 }
 
-encode_in_order!(Receipt: round, entry, before, signature);
+in_order!(Receipt:
+    round,
+    entry = Limits { field: "entry of the log", min: 0, max: RoundLog::MAX_ENTRIES - 1 },
+    before,
+    signature,
+);
 
 impl Receipt {
     /// The number of bytes of a receipt.
     pub const BYTES: usize = crate::codec::ENVELOPE + 2 * Digest::LENGTH + usize::LENGTH + Signature::LENGTH;
 
     /// Signs that a teacher's message (its SHA-256) was received directly after `before`.
-    #[must_use]
     pub fn new(before: LogHead, teacher: usize, message: Digest, sign: impl FnOnce(Digest) -> Signature) -> Self {
         let signature = sign(before.then_received(teacher, message).received_to_sign());
         Self { round: before.round, entry: before.entries, before: before.link, signature }
     }
 
     /// Returns the head of the log directly after the message, if this is the receipt of this teacher's message.
-    #[must_use]
     pub fn head(&self, teacher: usize, message: Digest) -> LogHead {
         let before = LogHead { round: self.round, entries: self.entry, link: self.before };
         before.then_received(teacher, message)
@@ -284,17 +268,8 @@ impl Receipt {
     }
 
     /// Returns the digest that the server signed if this is the receipt of this teacher's message, and its signature.
-    #[must_use]
     pub fn signed(&self, teacher: usize, message: Digest) -> (Digest, &Signature) {
         (self.head(teacher, message).received_to_sign(), &self.signature)
-    }
-}
-
-impl Decode for Receipt {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        let round = reader.read()?;
-        let entry = reader.read_with(Limits { field: "entry of the log", min: 0, max: RoundLog::MAX_ENTRIES - 1 })?;
-        Ok(Self { round, entry, before: reader.read()?, signature: reader.read()? })
     }
 }
 

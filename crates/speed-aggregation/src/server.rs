@@ -13,7 +13,7 @@ use crate::answer_seed::AnswerSeed;
 use crate::circuit::Work;
 use crate::encoding::Encoding;
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
-use crate::getters::getters;
+use crate::getters::{debug_as, getters};
 use crate::ids::RoundId;
 use crate::keys::EvaluationKey;
 use crate::layout::Layout;
@@ -113,7 +113,6 @@ impl Server {
     }
 
     /// Returns the identifier of the round.
-    #[must_use]
     pub fn round_id(&self) -> RoundId {
         self.id
     }
@@ -123,30 +122,23 @@ impl Server {
         key: &EvaluationKey,
         /// Returns the round.
         round: &Round,
+        /// Returns the status of every teacher.
+        statuses: &[TeacherStatus],
     }
 
     /// Returns the operations of the argmax circuits so far.
-    #[must_use]
     pub fn work(&self) -> Work {
         *self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the number of teachers whose messages are in the sum.
-    #[must_use]
     pub fn received(&self) -> usize {
         self.statuses.iter().filter(|&&status| status == TeacherStatus::Counted).count()
     }
 
     /// Returns the number of teachers of the parties whose messages are in the sum.
-    #[must_use]
     pub fn teachers_received(&self) -> usize {
         self.round.teachers_counted(&self.statuses)
-    }
-
-    /// Returns the status of every teacher.
-    #[must_use]
-    pub fn statuses(&self) -> &[TeacherStatus] {
-        &self.statuses
     }
 
     /// Adds a teacher's message to the sum. Memory does not grow with the number of teachers, and a refused message
@@ -183,21 +175,11 @@ impl Server {
     /// If the teacher is unknown, has already answered or is too late, or if the message was made for another key,
     /// round or shape.
     pub fn check(&self, message: &Message) -> Result<(), ServerError> {
-        let shape = self.round.shape();
         let (teacher, teachers) = (message.teacher(), self.round.parties());
         if teacher >= teachers {
             return Err(ServerError::UnknownTeacher { teacher, teachers });
         }
-        if message.key() != self.key.id() {
-            return Err(ServerError::WrongKey { teacher, expected: self.key.id(), found: message.key() });
-        }
-        if message.round() != self.id {
-            return Err(ServerError::WrongRound { teacher, expected: self.id, found: message.round() });
-        }
-        let (expected, found) = ((shape.queries(), shape.classes()), (message.queries(), message.classes()));
-        if expected != found {
-            return Err(ServerError::Shape { teacher, expected, found });
-        }
+        message.check_terms((self.key.id(), self.id), &self.round)?;
         if self.statuses[teacher] == TeacherStatus::Counted {
             return Err(ServerError::Duplicate { teacher });
         }
@@ -279,15 +261,7 @@ impl Server {
     }
 }
 
-impl std::fmt::Debug for Server {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Server(round {}, {:?}, {} of {} messages)",
-            self.id,
-            self.circuit,
-            self.received(),
-            self.statuses.len()
-        )
-    }
-}
+debug_as!(
+    Server,
+    this => "Server(round {}, {:?}, {} of {} messages)", this.id, this.circuit, this.received(), this.statuses.len()
+);

@@ -1,6 +1,6 @@
 //! The status of a teacher in a round.
 
-use crate::codec::{Decode, DecodeError, Encode, Reader, Writer};
+use crate::codec::{Decode, DecodeError, Encode, Reader, Writer, of_byte};
 
 /// The status of a teacher's message: in the sum, or the reason why not. One byte in states and results. Only signed
 /// messages affect it, because anyone can send an unsigned one.
@@ -23,7 +23,6 @@ pub enum TeacherStatus {
 impl TeacherStatus {
     /// Returns whether this status replaces `other` if a teacher caused both: an unproven message is worse than one for
     /// another round, which is worse than none.
-    #[must_use]
     pub fn is_worse_than(self, other: Self) -> bool {
         self as u8 > other as u8
     }
@@ -43,10 +42,6 @@ speed_core::named!(TeacherStatus:
 );
 
 impl Encode for Vec<TeacherStatus> {
-    fn encoded_len(&self) -> usize {
-        self.len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.iter().for_each(|&status| writer.bytes(&[status as u8]));
     }
@@ -55,13 +50,7 @@ impl Encode for Vec<TeacherStatus> {
 /// The parameter is the number of teachers.
 impl Decode<usize> for Vec<TeacherStatus> {
     fn decode(reader: &mut Reader<'_>, teachers: usize) -> Result<Self, DecodeError> {
-        let max = TeacherStatus::ALL.len() as u64 - 1;
-        let status = |&byte: &u8| {
-            let found = u64::from(byte);
-            let known = TeacherStatus::ALL.get(usize::from(byte)).copied();
-            known.ok_or(DecodeError::Field { field: "status", found, min: 0, max })
-        };
-        reader.take(teachers)?.iter().map(status).collect()
+        reader.take(teachers)?.iter().map(|&byte| of_byte(&TeacherStatus::ALL, "status", byte)).collect()
     }
 }
 

@@ -7,9 +7,9 @@ use speed_core::Digest;
 
 use crate::answer_list::AnswerList;
 use crate::codec::{
-    Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order, in_envelope,
+    Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, in_envelope, in_order,
 };
-use crate::getters::getters;
+use crate::getters::{debug_as, getters};
 use crate::message::Message;
 use crate::round::Round;
 use crate::signature::Signature;
@@ -32,20 +32,17 @@ pub struct Submission {
 
 impl Submission {
     /// Returns the largest size of a message's proofs, in bytes: one or two proofs for each block of up to 2048 values.
-    #[must_use]
     pub(crate) fn max_proof_bytes(values: usize) -> usize {
         values.div_ceil(Message::VALUES_PER_MASK) * MAX_PROOF
     }
 
     /// Signs a message and its proofs: the digest covers everything that is sent.
-    #[must_use]
     pub fn new(message: Message, proofs: Vec<u8>, sign: impl FnOnce(Digest) -> Signature) -> Self {
         let signature = sign(digest_to_sign(Self::KIND, &[&message, &proofs.len(), &proofs.as_slice()]));
         Self { message, proofs, signature }
     }
 
     /// Returns the digest that the teacher signed, and its signature.
-    #[must_use]
     pub fn signed(&self) -> (Digest, &Signature) {
         (digest_to_sign(Self::KIND, &[&self.message, &self.proofs.len(), &self.proofs.as_slice()]), &self.signature)
     }
@@ -58,13 +55,11 @@ impl Submission {
     }
 
     /// Returns the size of a submission without proofs, in bytes.
-    #[must_use]
     pub fn min_size(round: &Round) -> usize {
         Message::size(round.shape().queries(), round.shape().classes()) + usize::LENGTH + Signature::LENGTH
     }
 
     /// Returns the largest size of a submission to a round, in bytes.
-    #[must_use]
     pub fn max_size(round: &Round) -> usize {
         let proofs = if round.proofs().is_some() { Self::max_proof_bytes(round.values()) } else { 0 };
         Self::min_size(round) + proofs
@@ -75,10 +70,6 @@ impl Submission {
 const MAX_PROOF: usize = 1 << 13;
 
 impl Encode for Submission {
-    fn encoded_len(&self) -> usize {
-        self.message.encoded_len() + self.proofs.len().encoded_len() + self.proofs.len() + Signature::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.message.encode(writer);
         self.proofs.len().encode(writer);
@@ -98,11 +89,7 @@ impl Decode for Submission {
 
 in_envelope!(Submission, Submission, "submission");
 
-impl std::fmt::Debug for Submission {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Submission({:?}, {} bytes of proofs)", self.message, self.proofs.len())
-    }
-}
+debug_as!(Submission, this => "Submission({:?}, {} bytes of proofs)", this.message, this.proofs.len());
 
 /// A round's result on the wire, signed by the server: the answers, and the digest of the sum from which they are
 /// computed.
@@ -113,26 +100,18 @@ pub struct SignedResult {
     signature: Signature,
 }
 
-encode_in_order!(SignedResult: list, sum, signature);
-
-impl Decode for SignedResult {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        Ok(Self { list: reader.read()?, sum: reader.read()?, signature: reader.read()? })
-    }
-}
+in_order!(SignedResult: list, sum, signature);
 
 in_envelope!(SignedResult, SignedResult, "result");
 
 impl SignedResult {
     /// Signs a list of answers and the digest of their sum.
-    #[must_use]
     pub fn new(list: AnswerList, sum: Digest, sign: impl FnOnce(Digest) -> Signature) -> Self {
         let signature = sign(digest_to_sign(Self::KIND, &[&list, &sum]));
         Self { list, sum, signature }
     }
 
     /// Returns the digest that the server signed, and its signature.
-    #[must_use]
     pub fn signed(&self) -> (Digest, &Signature) {
         (digest_to_sign(Self::KIND, &[&self.list, &self.sum]), &self.signature)
     }
@@ -145,7 +124,6 @@ impl SignedResult {
     }
 
     /// Returns the size of a round's result, in bytes.
-    #[must_use]
     pub fn size(round: &Round) -> usize {
         AnswerList::size(round) + Digest::LENGTH + Signature::LENGTH
     }

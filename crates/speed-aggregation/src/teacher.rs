@@ -29,7 +29,6 @@ messages_of!(TeacherError, TeacherError: EncodingError, EntropyError);
 
 impl Teacher {
     /// Creates the teacher with this index, from 0.
-    #[must_use]
     pub fn new(index: usize) -> Self {
         Self { index }
     }

@@ -5,7 +5,7 @@ use speed_core::Digest;
 
 use crate::answer_seed::AnswerSeed;
 use crate::codec::{
-    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope,
+    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, in_envelope, in_order,
 };
 use crate::exact_circuit::ExactCircuit;
 use crate::getters::getters;
@@ -30,7 +30,6 @@ impl RevealedSeed {
         ENVELOPE + RoundId::LENGTH + Digest::LENGTH + usize::LENGTH + AnswerSeed::LENGTH + Signature::LENGTH;
 
     /// Signs the seed and the circuit of the result with this SHA-256.
-    #[must_use]
     pub fn new(
         round: RoundId,
         result: Digest,
@@ -42,7 +41,6 @@ impl RevealedSeed {
     }
 
     /// Returns the digest that the server signed, and its signature.
-    #[must_use]
     pub fn signed(&self) -> (Digest, &Signature) {
         (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.circuit, &self.seed]), &self.signature)
     }
@@ -60,10 +58,6 @@ impl RevealedSeed {
 }
 
 impl Encode for ExactCircuit {
-    fn encoded_len(&self) -> usize {
-        usize::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.code().encode(writer);
     }
@@ -76,19 +70,7 @@ impl Decode for ExactCircuit {
     }
 }
 
-encode_in_order!(RevealedSeed: round, result, circuit, seed, signature);
-
-impl Decode for RevealedSeed {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        Ok(Self {
-            round: reader.read()?,
-            result: reader.read()?,
-            circuit: reader.read()?,
-            seed: reader.read()?,
-            signature: reader.read()?,
-        })
-    }
-}
+in_order!(RevealedSeed: round, result, circuit, seed, signature);
 
 in_envelope!(RevealedSeed, RevealedSeed, "revealed seed");
 
@@ -108,7 +90,6 @@ impl Verification {
     pub const BYTES: usize = ENVELOPE + RoundId::LENGTH + 2 * Digest::LENGTH + usize::LENGTH + Signature::LENGTH;
 
     /// Signs that a teacher verified the result with this SHA-256 by the log with this SHA-256.
-    #[must_use]
     pub fn new(
         round: RoundId,
         [result, log]: [Digest; 2],
@@ -120,7 +101,6 @@ impl Verification {
     }
 
     /// Returns the digest that the teacher signed, and its signature.
-    #[must_use]
     pub fn signed(&self) -> (Digest, &Signature) {
         (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.log, &self.teacher]), &self.signature)
     }
@@ -137,19 +117,13 @@ impl Verification {
     }
 }
 
-encode_in_order!(Verification: round, result, log, teacher, signature);
-
-impl Decode for Verification {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        Ok(Self {
-            round: reader.read()?,
-            result: reader.read()?,
-            log: reader.read()?,
-            teacher: reader.read_with(Limits { field: "teacher", min: 0, max: Round::MAX_TEACHERS - 1 })?,
-            signature: reader.read()?,
-        })
-    }
-}
+in_order!(Verification:
+    round,
+    result,
+    log,
+    teacher = Limits { field: "teacher", min: 0, max: Round::MAX_TEACHERS - 1 },
+    signature,
+);
 
 in_envelope!(Verification, Verification, "verification");
 

@@ -2,20 +2,26 @@
 
 use speed_core::VoteShape;
 
+use crate::getters::debug_as;
+
 /// Noisy votes of all teachers for all queries: `teachers x queries x classes` integers, each a vote (0 or 1) plus a
 /// share of privacy noise. They are the teachers' secret and not printable. Alternatively the server adds the noise
 /// ([`Self::with_server_noise`]). Answers may require a minimum number of votes ([`Self::with_threshold`]).
 #[derive(Clone, PartialEq, Eq)]
 pub struct NoisyVotes {
     shape: VoteShape,
-    noise_bound: u64,
+    /// Bound on the total noise in one class, in votes.
+    pub(crate) noise_bound: u64,
     /// The values of every message.
     values: Vec<i64>,
     /// The number of teachers of each party, if parties send messages for several teachers; otherwise empty.
-    parties: Vec<u32>,
-    server_noise: Option<Vec<i64>>,
-    threshold: Option<i64>,
-    is_check: bool,
+    pub(crate) parties: Vec<u32>,
+    /// The server's noise, queries x classes, if the server adds the noise.
+    pub(crate) server_noise: Option<Vec<i64>>,
+    /// The number of votes that an answer requires, if there is a threshold.
+    pub(crate) threshold: Option<i64>,
+    /// Whether the queries are checks.
+    pub(crate) is_check: bool,
 }
 
 /// The reason why values are not noisy votes, with the found and the expected.
@@ -81,14 +87,7 @@ impl NoisyVotes {
         Ok(Self { values, parties, ..self })
     }
 
-    /// Returns the number of teachers of each party; empty if every teacher is a party.
-    #[must_use]
-    pub(crate) fn parties(&self) -> &[u32] {
-        &self.parties
-    }
-
     /// Returns the number of messages: one of each party.
-    #[must_use]
     pub(crate) fn messages(&self) -> usize {
         if self.parties.is_empty() { self.shape.teachers() } else { self.parties.len() }
     }
@@ -123,12 +122,6 @@ impl NoisyVotes {
         Self { is_check: true, ..self.with_threshold(votes) }
     }
 
-    /// Returns whether the queries are checks.
-    #[must_use]
-    pub(crate) fn is_check(&self) -> bool {
-        self.is_check
-    }
-
     /// Returns the votes on some of the queries, in the order given, with their noise.
     ///
     /// # Errors
@@ -152,35 +145,15 @@ impl NoisyVotes {
         })
     }
 
-    /// Returns the server's noise, queries x classes, if the server adds the noise.
-    #[must_use]
-    pub(crate) fn server_noise(&self) -> Option<&[i64]> {
-        self.server_noise.as_deref()
-    }
-
-    /// Returns the number of votes that an answer requires, if there is a threshold.
-    #[must_use]
-    pub(crate) fn threshold(&self) -> Option<i64> {
-        self.threshold
-    }
-
     /// Returns the numbers of teachers, queries and classes.
-    #[must_use]
     pub fn shape(&self) -> VoteShape {
         self.shape
-    }
-
-    /// Returns the bound on the total noise in one class, in votes.
-    #[must_use]
-    pub(crate) fn noise_bound(&self) -> u64 {
-        self.noise_bound
     }
 
     /// Returns the values of the message of one party, queries x classes.
     ///
     /// # Panics
     /// If there is no such party.
-    #[must_use]
     pub(crate) fn message(&self, party: usize) -> &[i64] {
         let size = self.shape.counts();
         &self.values[party * size..(party + 1) * size]
@@ -198,11 +171,7 @@ impl NoisyVotes {
     }
 }
 
-impl std::fmt::Debug for NoisyVotes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "NoisyVotes({}, ..)", self.shape)
-    }
-}
+debug_as!(NoisyVotes, this => "NoisyVotes({}, ..)", this.shape);
 
 #[cfg(test)]
 mod tests {
@@ -223,7 +192,7 @@ mod tests {
         assert_eq!([parties.message(0), parties.message(1)], [[3, -1].as_slice(), &[2, 10]]);
         assert_eq!(parties.counts(), counts);
         let some = parties.of_queries(&[0]).expect("one");
-        assert!(some.message(1) == parties.message(1) && some.parties() == [2, 3]);
+        assert!(some.message(1) == parties.message(1) && some.parties == [2, 3]);
         assert_eq!(votes.clone().with_parties(Vec::new()).as_ref().map(NoisyVotes::messages), Ok(5));
         for (refused, found) in [(vec![2, 2], 4), (vec![5, 0], 5), (vec![6], 6)] {
             let error = votes.clone().with_parties(refused).expect_err("refused").to_string();
@@ -257,7 +226,7 @@ mod tests {
         let some = votes.of_queries(&[2, 0]).expect("two queries");
         assert_eq!((some.message(0), some.message(1)), ([4, 5, 0, 1].as_slice(), [10, 11, 6, 7].as_slice()));
         assert_eq!(
-            (some.server_noise(), some.threshold(), some.noise_bound()),
+            (some.server_noise.as_deref(), some.threshold, some.noise_bound),
             (Some(&[50, 60, 10, 20][..]), Some(4), 9)
         );
         let counts = votes.counts();

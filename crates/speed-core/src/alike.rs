@@ -6,13 +6,11 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_security::confusable_detection::skeleton;
 
 /// Returns a name in Unicode's form NFC, so that keyboards and file systems do not make different names of one.
-#[must_use]
 pub fn composed(name: &str) -> String {
     name.nfc().collect()
 }
 
 /// Returns whether a name has no private-use character and no noncharacter, whose looks depend on the reader's fonts.
-#[must_use]
 pub fn is_assigned(name: &str) -> bool {
     let is_noncharacter =
         |letter: char| matches!(letter, '\u{fdd0}'..='\u{fdef}') || u32::from(letter) & 0xfffe == 0xfffe;
@@ -22,7 +20,6 @@ pub fn is_assigned(name: &str) -> bool {
 /// Returns two texts; names that share one of them may be taken for one another: they differ in case, in compatible characters (NFKC), in
 /// spaces, or in characters that look alike (Unicode Technical Standard 39), such as Latin and Cyrillic ones, or `I` and `l`, which
 /// the first text with its small letters does not confuse.
-#[must_use]
 pub(crate) fn appearances(name: &str) -> [String; 2] {
     let compatible: String = name.nfkc().collect();
     let compatible = compatible.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -75,19 +75,16 @@ impl Classes {
 
     /// Returns the number of classes.
     #[expect(clippy::len_without_is_empty, reason = "there are at least two")]
-    #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
     /// Returns the names, or `None` if every name is its own number.
-    #[must_use]
     pub fn names(&self) -> Option<&[String]> {
         self.names.as_deref()
     }
 
     /// Returns the name of each class.
-    #[must_use]
     pub fn all_names(&self) -> Vec<String> {
         (0..self.count).map(|number| self.name(number)).collect()
     }
@@ -96,14 +93,12 @@ impl Classes {
     ///
     /// # Panics
     /// If there is no such class.
-    #[must_use]
     pub fn name(&self, number: usize) -> String {
         assert!(number < self.count, "class {number} of {}", self.count);
         self.names.as_ref().map_or_else(|| number.to_string(), |names| names[number].clone())
     }
 
     /// Returns the number of the class with this name. "01" and "+1" are not names of class 1.
-    #[must_use]
     pub fn number(&self, name: &str) -> Option<u8> {
         let number = match &self.names {
             Some(names) => {
@@ -116,7 +111,6 @@ impl Classes {
     }
 
     /// Returns SHA-256 of the names, each followed by a line feed, or `None` if every name is its own number.
-    #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         let names = self.names.as_ref()?;
         Some(Digest::of(names.iter().flat_map(|name| [name, "\n"]).collect::<String>()))
@@ -124,7 +118,6 @@ impl Classes {
 }
 
 /// Returns names of classes for a message: the first ten, escaped, and in quotes if they contain a comma.
-#[must_use]
 pub fn class_list(names: &[String]) -> String {
     let shown = |name: &String| if name.contains(',') { format!("\"{}\"", printable(name)) } else { printable(name) };
     let first: Vec<String> = names.iter().take(10).map(shown).collect();

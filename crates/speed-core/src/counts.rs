@@ -36,7 +36,6 @@ impl VoteCounts {
     }
 
     /// Returns the numbers of teachers, queries and classes.
-    #[must_use]
     pub fn shape(&self) -> VoteShape {
         self.shape
     }
@@ -45,7 +44,6 @@ impl VoteCounts {
     ///
     /// # Panics
     /// If the query does not exist, as for a slice.
-    #[must_use]
     pub fn query(&self, query: usize) -> &[u32] {
         let classes = self.shape.classes();
         &self.counts[query * classes..(query + 1) * classes]
@@ -55,7 +53,6 @@ impl VoteCounts {
     ///
     /// # Panics
     /// If the query does not exist, as for a slice.
-    #[must_use]
     pub fn empty(&self, query: usize) -> usize {
         self.shape.teachers() - self.query(query).iter().map(|&count| count as usize).sum::<usize>()
     }
@@ -64,7 +61,6 @@ impl VoteCounts {
     ///
     /// # Panics
     /// If the query does not exist, as for a slice.
-    #[must_use]
     pub fn plurality(&self, query: usize) -> Option<u8> {
         most_voted(self.query(query))
     }
@@ -80,19 +76,14 @@ impl VoteCounts {
     }
 }
 
-/// Votes are private until noise is added: `Debug` shows sizes only.
-impl std::fmt::Debug for VoteCounts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "VoteCounts({}, ..)", self.shape)
-    }
-}
+// Votes are private until noise is added: `Debug` shows sizes only.
+crate::debug_as!(VoteCounts, this => "VoteCounts({}, ..)", this.shape);
 
 /// Returns the most frequent label; of equally frequent ones the lowest, and `None` without labels.
 ///
 /// ```
 /// assert_eq!(speed_core::most_frequent([4, 2, 7, 2, 4]), Some(2));
 /// ```
-#[must_use]
 pub fn most_frequent(labels: impl IntoIterator<Item = u8>) -> Option<u8> {
     let mut counts = [0_u32; VoteShape::MAX_CLASSES];
     labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);

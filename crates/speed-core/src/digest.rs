@@ -21,25 +21,21 @@ pub struct DigestError {
 
 impl Digest {
     /// Hashes `bytes`.
-    #[must_use]
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
     /// Wraps a hash that was computed elsewhere.
-    #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// Returns the 32 bytes.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// Returns all 64 hexadecimal digits.
-    #[must_use]
     pub fn to_hex(&self) -> String {
         hex::encode(self.0)
     }
@@ -51,11 +47,7 @@ impl fmt::Display for Digest {
     }
 }
 
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Digest({self})")
-    }
-}
+crate::debug_as!(Digest, this => "Digest({this})");
 
 impl FromStr for Digest {
     type Err = DigestError;

@@ -39,13 +39,11 @@ impl ExitCode {
     ];
 
     /// Returns the number that the operating system sees.
-    #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
     }
 
     /// Returns the kind of failure in one word.
-    #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Done => "none",
@@ -60,7 +58,6 @@ impl ExitCode {
     }
 
     /// Returns the meaning in one line, as the help of the programs prints it.
-    #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -50,14 +50,12 @@ pub fn fixture_of_this_test(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
 
 /// Returns whether tests try everything, as `.ci/nightly` asks for with the variable SPEED_EXHAUSTIVE, instead of an example
 /// of each kind.
-#[must_use]
 pub fn exhaustive() -> bool {
     std::env::var_os("SPEED_EXHAUSTIVE").is_some()
 }
 
 /// Returns a number of draws of a statistical test: four times as many if tests are exhaustive. The test states the rate of
 /// false alarms, which must not depend on the number.
-#[must_use]
 pub fn draws(few: usize) -> usize {
     if exhaustive() { 4 * few } else { few }
 }

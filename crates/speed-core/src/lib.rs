@@ -23,16 +23,7 @@
 //! | [`vote_files`] | users' files of votes and lists of queries |
 //! | [`alike`] | names that people may take for one another |
 //! | [`ExitCode`] | the exit codes of the programs, with their meaning |
-//!
-//! ```
-//! use speed_core::{VoteCounts, VoteShape, Votes};
-//!
-//! let shape = VoteShape::new(3, 2, 10)?;
-//! let votes = Votes::new(shape, vec![7_u8, 1, /* second teacher */ 7, 0, /* third */ 2, 0])?;
-//! let counts: VoteCounts = votes.all_counts();
-//! assert_eq!((counts.plurality(0), counts.plurality(1)), (Some(7), Some(0)));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod alike;
 mod circuit;
@@ -43,6 +34,7 @@ mod error;
 mod exit_code;
 #[doc(hidden)]
 pub mod fixture;
+mod getters;
 mod name;
 pub mod npy;
 mod placement;
@@ -72,8 +64,3 @@ pub use shape::{ShapeError, VoteShape};
 pub use system_error::without_path;
 pub use text::{TextError, decode_text, without_joined_marks};
 pub use votes::{Vote, Votes, group_answer};
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -13,7 +13,6 @@ pub struct NameError {
 
 impl NameError {
     /// Creates the error for the text `found`.
-    #[must_use]
     pub fn new(expected: &'static [&'static str], found: &str) -> Self {
         Self { expected, found: found.chars().take(80).collect() }
     }
@@ -30,7 +29,6 @@ fn list(names: &[&str]) -> String {
 
 /// Returns the name that `found` is most likely a misspelling of: it differs in at most one of three letters, ignoring
 /// case.
-#[must_use]
 pub fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer texts are not names, and comparing them takes time proportional to the product of both lengths.
     if found.len() > MAX_COMPARED {
@@ -47,7 +45,6 @@ pub fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
 const MAX_COMPARED: usize = 100;
 
 /// Returns "; did you mean NAME?" if `found` is close to a name, otherwise an empty text.
-#[must_use]
 pub fn did_you_mean<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(found, names).map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
@@ -62,7 +59,6 @@ macro_rules! named {
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
             /// The name in commands, files and messages.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ $($(Self::$hidden => $other,)+)? }
             }

@@ -4,7 +4,6 @@ use std::path::Path;
 
 /// Returns whether a character could move a terminal's cursor, reverse its text or forge a line: a control character,
 /// or one that changes the direction of the following text (Unicode, UAX 9, "explicit directional formatting").
-#[must_use]
 pub fn moves_the_cursor(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -38,7 +37,6 @@ fn is_invisible(c: char) -> bool {
 
 /// Returns whether people can read a name as it is written. Such a name is not empty, neither begins nor ends with a
 /// space, contains only plain spaces, and has no character that is invisible or [moves the cursor](moves_the_cursor).
-#[must_use]
 pub fn is_legible(name: &str) -> bool {
     let is_legible = |c: char| c == ' ' || !(c.is_whitespace() || is_invisible(c) || moves_the_cursor(c));
     !name.is_empty() && name.trim() == name && name.chars().all(is_legible)
@@ -46,7 +44,6 @@ pub fn is_legible(name: &str) -> bool {
 
 /// Returns untrusted text escaped for printing within a line: every character that [moves the cursor](moves_the_cursor)
 /// is escaped.
-#[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -56,7 +53,6 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Returns a path escaped for printing within a line.
-#[must_use]
 pub fn printable_path(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }

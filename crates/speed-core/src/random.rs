@@ -34,20 +34,17 @@ pub struct Streams {
 
 impl Streams {
     /// Returns the family of a root seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { key: derive(&[0; 32], "root", seed) }
     }
 
     /// Returns the stream of one consumer, for example `("teacher", 17)`. The same arguments give the same stream.
-    #[must_use]
     pub fn stream(&self, name: &str, index: u64) -> Stream {
         Stream::from_seed(derive(&self.key, name, index))
     }
 
     /// Returns a sub-family, for a consumer that needs several streams (student repeat 3 has initial weights, batches
     /// and noise).
-    #[must_use]
     pub fn child(&self, name: &str, index: u64) -> Self {
         // A separate domain for children keeps `child("a", 0)` and `stream("a", 0)` unrelated.
         Self { key: derive(&derive(&self.key, "child", 0), name, index) }

@@ -39,7 +39,6 @@ pub struct EntropyError(#[source] getrandom::Error);
 
 impl Randomness {
     /// Creates a simulation with this key.
-    #[must_use]
     pub const fn simulation(key: [u8; 32]) -> Self {
         Self::Simulation(key)
     }
@@ -55,7 +54,6 @@ impl Randomness {
     }
 
     /// Returns whether results are reproducible and not private.
-    #[must_use]
     pub fn is_simulation(&self) -> bool {
         matches!(self, Self::Simulation(_))
     }
@@ -73,7 +71,6 @@ impl Randomness {
     }
 
     /// Derives the randomness for one purpose; a stored or chosen key is passed through [`derive_key`].
-    #[must_use]
     pub fn derive(&self, domain: &[u8], purpose: &str, index: u64, context: &[u8]) -> Self {
         match self {
             Self::OperatingSystem => Self::OperatingSystem,
@@ -88,7 +85,6 @@ impl Randomness {
 /// Derives a key: SHA-256 of `domain`, `key`, the length of `purpose` (8 bytes), `purpose`, `index` (8 bytes) and
 /// `context`, numbers little-endian. For one domain whose keys have one length, different arguments give different hash
 /// inputs.
-#[must_use]
 pub fn derive_key(domain: &[u8], key: &[u8], purpose: &str, index: u64, context: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(domain);

@@ -53,31 +53,26 @@ impl VoteShape {
     }
 
     /// Returns the number of teachers n.
-    #[must_use]
     pub const fn teachers(self) -> usize {
         self.teachers
     }
 
     /// Returns the number of queries Q.
-    #[must_use]
     pub const fn queries(self) -> usize {
         self.queries
     }
 
     /// Returns the number of classes K.
-    #[must_use]
     pub const fn classes(self) -> usize {
         self.classes
     }
 
     /// Returns the number of votes of all teachers, `n * Q`.
-    #[must_use]
     pub const fn votes(self) -> usize {
         self.teachers * self.queries
     }
 
     /// Returns the number of counts, `Q * K`: also the number of one teacher's values if votes are one-hot.
-    #[must_use]
     pub const fn counts(self) -> usize {
         self.queries * self.classes
     }

@@ -4,7 +4,6 @@ use std::io::Error;
 
 /// Returns a file system error without the path that the library `tempfile` appends to it, because a message names its
 /// file once, and never a temporary one.
-#[must_use]
 pub fn without_path(error: Error) -> Error {
     let text = error.to_string();
     // The system's error is inside a private type, so its text is used.

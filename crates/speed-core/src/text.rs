@@ -44,7 +44,6 @@ pub fn decode_text(bytes: &[u8]) -> Result<&str, TextError> {
 /// ```
 /// assert_eq!(speed_core::without_joined_marks("a = 1\n\u{feff}[b]\n"), "a = 1\n[b]\n");
 /// ```
-#[must_use]
 pub fn without_joined_marks(text: &str) -> Cow<'_, str> {
     if !text.contains(MARK) {
         return Cow::Borrowed(text);

@@ -29,7 +29,7 @@ pub use answer::{AnswerError, QueryNames, Question, parse_answer};
 pub use error::{Location, MAX_FILE, TableError};
 pub use form::{FormError, Known, Readings, VotesForm};
 pub use pairs::{Pair, Pairs, parse_pairs};
-pub use query_list::{MAX_QUERY_LIST, NamedQueries, QueryListError};
+pub use query_list::{MAX_QUERY_LIST, NamedQueries};
 pub use records::csv_cell;
 pub use table::{EMPTY, Table, parse_numbers, read_bytes};
 pub use vote_file::VoteFile;

@@ -15,7 +15,6 @@ pub type Vote = Option<u8>;
 /// assert_eq!(group_answer([Some(4), None, Some(7), Some(4)]), Some(4));
 /// assert_eq!(group_answer([Some(4), None, None]), None);
 /// ```
-#[must_use]
 pub fn group_answer(votes: impl IntoIterator<Item = Vote>) -> Vote {
     let (mut labels, mut empty) = (Vec::new(), 0);
     votes.into_iter().for_each(|vote| vote.map_or_else(|| empty += 1, |label| labels.push(label)));
@@ -55,7 +54,6 @@ impl Votes {
     /// Creates votes with the histograms `counts`: on every query the first teachers vote for class 0, the next for
     /// class 1, and so on; the votes of the last teachers are empty if the counts leave some. The assignment to teachers is
     /// invented, because published histograms do not contain it; the sums are as given.
-    #[must_use]
     pub(crate) fn from_counts(counts: &VoteCounts) -> Self {
         let shape = counts.shape();
         let queries = shape.queries();
@@ -73,19 +71,16 @@ impl Votes {
     }
 
     /// Returns the numbers of teachers, queries and classes.
-    #[must_use]
     pub fn shape(&self) -> VoteShape {
         self.shape
     }
 
     /// Returns all votes, teacher after teacher: `n * Q` values.
-    #[must_use]
     pub fn all(&self) -> &[Vote] {
         &self.votes
     }
 
     /// Returns the number of empty votes.
-    #[must_use]
     pub fn empty(&self) -> usize {
         self.votes.iter().filter(|vote| vote.is_none()).count()
     }
@@ -94,7 +89,6 @@ impl Votes {
     ///
     /// # Panics
     /// If the teacher does not exist, as for a slice.
-    #[must_use]
     pub fn teacher(&self, teacher: usize) -> &[Vote] {
         let queries = self.shape.queries();
         &self.votes[teacher * queries..(teacher + 1) * queries]
@@ -104,7 +98,6 @@ impl Votes {
     ///
     /// # Panics
     /// If the query does not exist, as for a slice.
-    #[must_use]
     pub fn counts(&self, query: usize) -> Vec<u32> {
         let mut counts = vec![0; self.shape.classes()];
         for label in (0..self.shape.teachers()).filter_map(|teacher| self.teacher(teacher)[query]) {
@@ -114,7 +107,6 @@ impl Votes {
     }
 
     /// Counts the votes for each class on every query.
-    #[must_use]
     pub fn all_counts(&self) -> VoteCounts {
         let counts = (0..self.shape.queries()).flat_map(|query| self.counts(query)).collect();
         VoteCounts::from_votes(self.shape, counts)
@@ -124,7 +116,6 @@ impl Votes {
     ///
     /// # Panics
     /// If the query does not exist, as for a slice.
-    #[must_use]
     pub fn plurality(&self, query: usize) -> Option<u8> {
         most_voted(&self.counts(query))
     }
@@ -148,12 +139,8 @@ impl Votes {
     }
 }
 
-/// Votes are the teachers' private labels until noise is added: `Debug` shows sizes only.
-impl std::fmt::Debug for Votes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Votes({}, ..)", self.shape)
-    }
-}
+// Votes are the teachers' private labels until noise is added: `Debug` shows sizes only.
+crate::debug_as!(Votes, this => "Votes({}, ..)", this.shape);
 
 #[cfg(test)]
 mod tests {

@@ -19,33 +19,28 @@ pub struct Binomial {
 impl Binomial {
     /// Creates the noise of one class if a ratio `tau` of the teachers toss their coins, which are `coins` of all
     /// teachers together. Only entire coins count.
-    #[must_use]
     pub fn of_class(coins: NoiseCoins, tau: HonestRatio) -> Self {
         Self { coins: coins.of_ratio(tau) }
     }
 
     /// Creates the difference of two classes' noise if a ratio `tau` of the teachers toss their coins. A tail of the
     /// second class counts like a head of the first, so the difference is the noise of twice as many coins.
-    #[must_use]
     pub fn of_difference(coins: NoiseCoins, tau: HonestRatio) -> Self {
         Self { coins: 2 * coins.of_ratio(tau) }
     }
 
     /// Returns the number of coins.
-    #[must_use]
     pub fn coins(&self) -> u64 {
         self.coins
     }
 
     /// Returns the variance, in square votes.
-    #[must_use]
     pub fn variance(&self) -> f64 {
         self.coins as f64 / 4.0
     }
 
     /// Computes the probabilities and tails up to `reach` votes from the centre, in time proportional to the smaller of
     /// `reach + 10 sigma` and the support.
-    #[must_use]
     pub fn lattice(&self, reach: usize) -> Lattice {
         let odd = self.coins % 2;
         // Heads beyond the centre, rounded up; `last` is the support's end.

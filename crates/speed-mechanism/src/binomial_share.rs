@@ -39,7 +39,6 @@ impl BinomialShare {
     }
 
     /// Returns the number of coins of one teacher, for each class and query: the largest share.
-    #[must_use]
     pub fn coins(&self) -> u32 {
         self.coins
     }
@@ -52,13 +51,6 @@ impl BinomialShare {
     /// Returns the sum of `sharers` shares: the heads of all their coins.
     pub fn sample_sum(&self, sharers: usize, rng: &mut impl CryptoRng) -> i64 {
         heads(u64::from(self.coins) * sharers as u64, rng)
-    }
-
-    /// Fills `shares` with independent draws.
-    pub fn fill(&self, rng: &mut impl CryptoRng, shares: &mut [i64]) {
-        for share in shares {
-            *share = self.sample(rng);
-        }
     }
 }
 

@@ -22,14 +22,12 @@ pub struct DiscreteGaussian {
 
 impl DiscreteGaussian {
     /// Creates noise of deviation `sigma`, in votes.
-    #[must_use]
     pub fn new(sigma: NoiseDeviation) -> Self {
         let variance = Variance::from_deviation(sigma);
         Self { variance, scale: (variance.numerator / variance.denominator).isqrt() + 1 }
     }
 
     /// Returns `sigma^2` of the formula, a little more than the variance of the distribution.
-    #[must_use]
     pub fn variance_parameter(&self) -> f64 {
         self.variance.get()
     }
@@ -51,7 +49,6 @@ impl DiscreteGaussian {
     }
 
     /// Returns the logarithms of the probabilities of `0, 1, ..., reach`.
-    #[must_use]
     pub fn log_pmf(&self, reach: usize) -> Vec<f64> {
         let v = self.variance.get();
         let log = |k: f64| -k * k / (2.0 * v);
@@ -61,7 +58,6 @@ impl DiscreteGaussian {
     }
 
     /// Returns an upper bound of `ln P[X >= m]` for `m` of at least 1: `P[N(0, sigma^2) >= m - 1]` (Proposition 25).
-    #[must_use]
     pub fn log_survival_bound(&self, m: u64) -> f64 {
         log_normal_survival(m.saturating_sub(1) as f64 / self.variance.get().sqrt())
     }

@@ -37,39 +37,33 @@ impl DiscreteLaplace {
     }
 
     /// Creates the noise of one class if a ratio `tau` of the teachers adds noise.
-    #[must_use]
     pub fn of_class(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: tau.get() }
     }
 
     /// Creates the difference of two classes' noise if a ratio `tau` of the teachers adds noise: shape `2 tau`.
-    #[must_use]
     pub fn of_difference(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: 2.0 * tau.get() }
     }
 
     /// Returns the probability that the noise is exactly `k` votes.
-    #[must_use]
     pub fn pmf(&self, k: i64) -> f64 {
         self.log_pmf(k).exp()
     }
 
     /// Returns the logarithm of the probability that the noise is exactly `k` votes. It takes time proportional to
     /// `|k| + 1/gamma`.
-    #[must_use]
     pub(crate) fn log_pmf(&self, k: i64) -> f64 {
         self.logs(k.unsigned_abs()).0
     }
 
     /// Returns the probability that the noise is at least `t` votes.
-    #[must_use]
     pub fn survival(&self, t: i64) -> f64 {
         self.log_survival(t).exp()
     }
 
     /// Returns the logarithm of the probability that the noise is at least `t` votes. It takes time proportional to
     /// `|t| + 1/gamma`; for many `t`, see [`Self::log_survivals`].
-    #[must_use]
     pub fn log_survival(&self, t: i64) -> f64 {
         if t > 0 {
             self.logs(t.unsigned_abs()).1
@@ -80,7 +74,6 @@ impl DiscreteLaplace {
     }
 
     /// Returns the logarithms of the probabilities that the noise is at least `t` votes, for `t = 0, 1, ..., reach`.
-    #[must_use]
     pub fn log_survivals(&self, reach: usize) -> Vec<f64> {
         let mut entries = vec![(0.0, 0.0); reach + 1];
         let mut first = 1.0;
@@ -101,7 +94,6 @@ impl DiscreteLaplace {
     }
 
     /// Computes the probabilities and tails up to `reach` votes, in time proportional to `reach + 1/gamma`.
-    #[must_use]
     pub fn lattice(&self, reach: usize) -> Lattice {
         let mut entries = vec![(0.0, 1.0); reach + 1];
         self.descend(reach as u64, |k, c, r| {

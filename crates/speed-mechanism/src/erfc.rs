@@ -24,7 +24,6 @@ pub(crate) fn log_scaled_erfc(z: f64) -> f64 {
 }
 
 /// Returns `ln P[N >= z]` for a standard normal `N`.
-#[must_use]
 pub fn log_normal_survival(z: f64) -> f64 {
     let scaled = z.abs() / 2f64.sqrt();
     let tail = log_scaled_erfc(scaled) - scaled * scaled - LN_2;

@@ -14,31 +14,26 @@ pub struct Gaussian {
 
 impl Gaussian {
     /// Creates the noise of one class if a ratio `tau` of the teachers adds noise.
-    #[must_use]
     pub fn of_class(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { deviation: sigma.get() * tau.get().sqrt() }
     }
 
     /// Creates the difference of two classes' noise if a ratio `tau` of the teachers adds noise.
-    #[must_use]
     pub fn of_difference(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { deviation: sigma.get() * (2.0 * tau.get()).sqrt() }
     }
 
     /// Returns the standard deviation, in votes.
-    #[must_use]
     pub fn deviation(&self) -> f64 {
         self.deviation
     }
 
     /// Returns the logarithm of the density at `u` votes.
-    #[must_use]
     pub fn log_density(&self, u: f64) -> f64 {
         -0.5 * (u / self.deviation).powi(2) - self.deviation.ln() - 0.5 * (2.0 * PI).ln()
     }
 
     /// Returns the logarithm of the probability that the noise is at least `u` votes.
-    #[must_use]
     pub fn log_survival(&self, u: f64) -> f64 {
         log_normal_survival(u / self.deviation)
     }

@@ -1,7 +1,6 @@
 //! The generator of the random bits of privacy noise.
 
 use std::convert::Infallible;
-use std::fmt;
 
 use chacha20::ChaCha20Rng;
 use rand::{SeedableRng, TryCryptoRng, TryRng};
@@ -26,7 +25,6 @@ impl NoiseGenerator {
     }
 
     /// Returns whether its noise is seeded, hence reproducible and not private.
-    #[must_use]
     pub fn is_simulation(&self) -> bool {
         self.simulation
     }
@@ -35,11 +33,7 @@ impl NoiseGenerator {
 // The inner generator wipes its state and its buffered output (feature `zeroize` of chacha20).
 impl ZeroizeOnDrop for NoiseGenerator {}
 
-impl fmt::Debug for NoiseGenerator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NoiseGenerator { .. }")
-    }
-}
+speed_core::debug_as!(NoiseGenerator, _this => "NoiseGenerator {{ .. }}");
 
 impl TryRng for NoiseGenerator {
     type Error = Infallible;

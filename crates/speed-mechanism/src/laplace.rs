@@ -43,37 +43,31 @@ impl GeneralisedLaplace {
     }
 
     /// Creates the noise of one class if a fraction `tau` of the teachers adds noise.
-    #[must_use]
     pub fn of_class(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: tau.get() }
     }
 
     /// Returns the inverse scale, per vote.
-    #[must_use]
     pub(crate) fn gamma(&self) -> f64 {
         self.gamma
     }
 
     /// Returns the shape.
-    #[must_use]
     pub fn shape(&self) -> f64 {
         self.shape
     }
 
     /// Creates the difference of two classes' noise if a fraction `tau` of the teachers adds noise: shape `2 tau`.
-    #[must_use]
     pub fn of_difference(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: 2.0 * tau.get() }
     }
 
     /// Returns the density at `u` votes, per vote; infinite at 0 for a shape of at most 1/2.
-    #[must_use]
     pub fn density(&self, u: f64) -> f64 {
         self.log_density(u).exp()
     }
 
     /// Returns the logarithm of the density at `u` votes.
-    #[must_use]
     pub fn log_density(&self, u: f64) -> f64 {
         let x = (self.gamma * u).abs();
         let nu = self.shape - 0.5;
@@ -92,7 +86,6 @@ impl GeneralisedLaplace {
     }
 
     /// Returns the probability that the noise is at least `u` votes.
-    #[must_use]
     pub fn survival(&self, u: f64) -> f64 {
         self.log_survival(u).exp()
     }
@@ -100,7 +93,6 @@ impl GeneralisedLaplace {
     /// Returns the logarithm of the probability that the noise is at least `u` votes. The probability is `S(x) = 1/(2
     /// Gamma(tau)) integral e^{tau s - e^s} erfc(x e^{-s/2} / 2) ds` with `x = gamma u`; `e^-x` is factored out so that
     /// nothing underflows.
-    #[must_use]
     pub fn log_survival(&self, u: f64) -> f64 {
         let x = self.gamma * u;
         if x == 0.0 {

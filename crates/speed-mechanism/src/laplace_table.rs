@@ -37,7 +37,6 @@ pub struct LaplaceTable {
 
 impl LaplaceTable {
     /// Tabulates a distribution: about a million products.
-    #[must_use]
     pub fn new(noise: GeneralisedLaplace) -> Self {
         let shape = noise.shape();
         let kernels: Vec<(f64, f64)> = (FIRST - TOP..=NEAREST).map(kernel).collect();
@@ -71,7 +70,6 @@ impl LaplaceTable {
     }
 
     /// Returns the logarithm of the probability that the noise is at least `u` votes.
-    #[must_use]
     pub fn log_survival(&self, u: f64) -> f64 {
         let x = self.gamma * u;
         if x < 0.0 {
@@ -90,7 +88,6 @@ impl LaplaceTable {
     }
 
     /// Returns the logarithm of the density at `u` votes, per vote.
-    #[must_use]
     pub fn log_density(&self, u: f64) -> f64 {
         let x = (self.gamma * u).abs();
         match grid_position(x) {

@@ -42,26 +42,22 @@ impl Lattice {
     }
 
     /// Returns twice the centre of the distribution: 0 or 1.
-    #[must_use]
     pub fn twice_centre(&self) -> i64 {
         self.twice_centre
     }
 
     /// Returns the largest distance from the centre in the table, rounded down.
-    #[must_use]
     pub fn reach(&self) -> usize {
         self.log_pmf.len() - 1
     }
 
     /// Returns `ln P[X = k]`, or minus infinity beyond the reach.
-    #[must_use]
     pub fn log_pmf(&self, k: i64) -> f64 {
         let k = if 2 * k < self.twice_centre { self.twice_centre - k } else { k };
         self.index(k).map_or(f64::NEG_INFINITY, |k| self.log_pmf[k])
     }
 
     /// Returns `ln P[X >= t]`; beyond the reach, the value at the reach, which is an upper bound; below the reach, 0.
-    #[must_use]
     pub fn log_survival(&self, t: i64) -> f64 {
         if 2 * t > self.twice_centre {
             return self.log_survival[self.index(t).unwrap_or(self.reach())];
@@ -74,7 +70,6 @@ impl Lattice {
     }
 
     /// Returns `ln P[X <= k]`, like [`Self::log_survival`].
-    #[must_use]
     pub fn log_below(&self, k: i64) -> f64 {
         self.log_survival(self.twice_centre.saturating_sub(k))
     }

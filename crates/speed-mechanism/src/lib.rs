@@ -11,19 +11,6 @@
 //! all teachers has the discrete Laplace distribution, and the sum over a ratio `tau` of them a generalised one of
 //! shape `tau`.
 //!
-//! ```
-//! use speed_core::Randomness;
-//! use speed_mechanism::{InverseScale, NoiseGenerator, NoiseShare};
-//!
-//! let gamma = InverseScale::new(0.1)?;
-//! let share = NoiseShare::new(gamma, 250)?;
-//! let mut generator = NoiseGenerator::new(&Randomness::OperatingSystem)?;
-//! let noise: i64 = share.sample(&mut generator);
-//! assert!(noise.unsigned_abs() <= share.max_magnitude());
-//! assert!(share.total_variation() <= 2f64.powi(-100));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! | module | content |
 //! |---|---|
 //! | [`laplace`] | the paper's continuous noise, analytically (Theorem 2 and Proposition 4 are about it) |
@@ -33,6 +20,7 @@
 //! | [`SkellamShare`] | the sampler of one teacher's share of Skellam noise, the integer counterpart of Gaussian noise |
 //! | [`DiscreteGaussian`] | distribution and sampler of integer noise that one party adds |
 //! | [`sum_support_bound`] | the largest summed noise: the range that an aggregation must hold |
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod binomial_share;
 mod enclosure;
@@ -74,8 +62,3 @@ pub use share::NoiseShare;
 pub use skellam::Skellam;
 pub use skellam_share::SkellamShare;
 pub use tail::{skellam_support_bound, sum_support_bound};
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -79,7 +79,6 @@ impl MechanismKind {
     }
 
     /// Returns the name of the parameter.
-    #[must_use]
     pub fn parameter(self) -> &'static str {
         match self {
             Self::Laplace | Self::DiscreteLaplace => "gamma",
@@ -89,13 +88,11 @@ impl MechanismKind {
     }
 
     /// Returns whether the parameter is an inverse scale, so that a larger value means less noise.
-    #[must_use]
     pub fn is_inverse(self) -> bool {
         matches!(self, Self::Laplace | Self::DiscreteLaplace)
     }
 
     /// Returns whether the noise is an integer number of votes, so that it can be encrypted.
-    #[must_use]
     pub(crate) fn is_integer(self) -> bool {
         matches!(self, Self::DiscreteLaplace | Self::Skellam | Self::Binomial)
     }
@@ -103,37 +100,31 @@ impl MechanismKind {
 
 impl Mechanism {
     /// Creates continuous Laplace noise.
-    #[must_use]
     pub const fn laplace(gamma: InverseScale) -> Self {
         Self::Laplace { gamma }
     }
 
     /// Creates integer (discrete Laplace) noise.
-    #[must_use]
     pub const fn discrete_laplace(gamma: InverseScale) -> Self {
         Self::DiscreteLaplace { gamma }
     }
 
     /// Creates Gaussian noise.
-    #[must_use]
     pub const fn gaussian(sigma: NoiseDeviation) -> Self {
         Self::Gaussian { sigma }
     }
 
     /// Creates Skellam noise.
-    #[must_use]
     pub const fn skellam(sigma: NoiseDeviation) -> Self {
         Self::Skellam { sigma }
     }
 
     /// Creates binomial noise from the coins of all teachers.
-    #[must_use]
     pub const fn binomial(coins: NoiseCoins) -> Self {
         Self::Binomial { coins }
     }
 
     /// Returns the name without the parameter.
-    #[must_use]
     pub fn kind(self) -> MechanismKind {
         match self {
             Self::Laplace { .. } => MechanismKind::Laplace,
@@ -145,7 +136,6 @@ impl Mechanism {
     }
 
     /// Returns the parameter: gamma, per vote, sigma, in votes, or the number of coins, depending on the kind.
-    #[must_use]
     pub fn scale(self) -> f64 {
         match self {
             Self::Laplace { gamma } | Self::DiscreteLaplace { gamma } => gamma.get(),
@@ -155,7 +145,6 @@ impl Mechanism {
     }
 
     /// Returns the inverse scale of Laplace noise, and `None` for other noise.
-    #[must_use]
     pub fn gamma(self) -> Option<InverseScale> {
         match self {
             Self::Laplace { gamma } | Self::DiscreteLaplace { gamma } => Some(gamma),
@@ -164,13 +153,11 @@ impl Mechanism {
     }
 
     /// Returns whether the noise is an integer number of votes, so that it can be encrypted.
-    #[must_use]
     pub fn is_integer(self) -> bool {
         self.kind().is_integer()
     }
 
     /// Returns whether the noise has an exact sampler, which adds nothing to delta.
-    #[must_use]
     pub fn has_exact_sampler(self) -> bool {
         matches!(self, Self::Skellam { .. } | Self::Binomial { .. })
     }
@@ -193,7 +180,6 @@ impl Mechanism {
     }
 
     /// Returns the name and the parameter in the form that a round's id contains: equal only for equal mechanisms.
-    #[must_use]
     pub fn identifier(self) -> String {
         format!("{} {}={}", self.kind(), self.kind().parameter(), self.scale())
     }

@@ -55,7 +55,6 @@ impl InverseScale {
     }
 
     /// Returns the value, per vote.
-    #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
@@ -88,7 +87,6 @@ impl NoiseDeviation {
     }
 
     /// Returns the value, in votes.
-    #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
@@ -121,7 +119,6 @@ impl NoiseCoins {
 
     /// Returns the number of which every teacher's coins are a multiple: 2 with a threshold, because an odd number of
     /// coins has no integer mean to which a share could be centred, and otherwise 1.
-    #[must_use]
     pub fn step(has_threshold: bool) -> u64 {
         if has_threshold { 2 } else { 1 }
     }
@@ -147,26 +144,22 @@ impl NoiseCoins {
     }
 
     /// Returns the number.
-    #[must_use]
     pub fn get(self) -> u64 {
         self.0
     }
 
     /// Returns the number of coins of each of `teachers` teachers, rounded up if they cannot share the coins evenly.
-    #[must_use]
     pub fn of_teacher(self, teachers: usize) -> u64 {
         self.0.div_ceil(teachers.max(1) as u64)
     }
 
     /// Returns the standard deviation of the number of heads, in votes.
-    #[must_use]
     pub fn deviation(self) -> f64 {
         (self.0 as f64).sqrt() / 2.0
     }
 
     /// Returns the number of coins of a ratio `tau` of the teachers, rounded down. A product within rounding error of an
     /// integer counts as that integer.
-    #[must_use]
     pub fn of_ratio(self, tau: HonestRatio) -> u64 {
         let product = tau.get() * self.0 as f64;
         let nearest = product.round();
@@ -197,7 +190,6 @@ impl HonestRatio {
     }
 
     /// Returns the value.
-    #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }

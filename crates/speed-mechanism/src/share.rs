@@ -86,27 +86,23 @@ impl NoiseShare {
     }
 
     /// Returns the largest possible magnitude of a draw.
-    #[must_use]
     pub fn max_magnitude(&self) -> u64 {
         self.upper.len() as u64
     }
 
     /// Returns a certified upper bound of the total variation distance between one draw and the exact distribution; at
     /// most 2^-100.
-    #[must_use]
     pub fn total_variation(&self) -> f64 {
         self.distance
     }
 
     /// Returns an upper bound of the total variation distance of `draws` independent draws together, which the
     /// accountant charges to delta. The number of draws of a run is the product of queries, classes and noisy teachers.
-    #[must_use]
     pub fn total_variation_of_draws(&self, draws: u64) -> f64 {
         self.distance * draws as f64 * (1.0 + 4.0 * f64::EPSILON)
     }
 
     /// Returns the probability that [`Self::sample`] returns `value`, from the table, to double precision.
-    #[must_use]
     pub fn pmf(&self, value: i64) -> f64 {
         let threshold = |magnitude: u64| match usize::try_from(magnitude) {
             Ok(m) if m < self.upper.len() => u128::from(self.upper[m]) << 64 | u128::from(self.lower[m]),
@@ -144,13 +140,6 @@ impl NoiseShare {
         let equal = self.upper[first..].partition_point(|&u| u == upper);
         let magnitude = (first + self.lower[first..first + equal].partition_point(|&l| l <= lower)) as i64;
         if sign == 1 { -magnitude } else { magnitude }
-    }
-
-    /// Fills `shares` with independent draws.
-    pub fn fill(&self, rng: &mut impl CryptoRng, shares: &mut [i64]) {
-        for share in shares {
-            *share = self.sample(rng);
-        }
     }
 }
 

@@ -16,25 +16,21 @@ pub struct Skellam {
 
 impl Skellam {
     /// Creates the noise of one class if a ratio `tau` of the teachers adds noise of total variance `sigma^2`.
-    #[must_use]
     pub fn of_class(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { variance: sigma.get() * sigma.get() * tau.get() }
     }
 
     /// Creates the difference of two classes' noise if a ratio `tau` of the teachers adds noise.
-    #[must_use]
     pub fn of_difference(sigma: NoiseDeviation, tau: HonestRatio) -> Self {
         Self { variance: 2.0 * sigma.get() * sigma.get() * tau.get() }
     }
 
     /// Returns the variance, in square votes.
-    #[must_use]
     pub fn variance(&self) -> f64 {
         self.variance
     }
 
     /// Computes the probabilities and tails up to `reach` votes, in time proportional to `reach + 10 sigma`.
-    #[must_use]
     pub fn lattice(&self, reach: usize) -> Lattice {
         // From `start` down to `reach` the error of the first ratio shrinks by a product of squares of ratios, which is
         // about e^{-(start^2 - reach^2) / variance}; the part that the tail leaves out shrinks with it.

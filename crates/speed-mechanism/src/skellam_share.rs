@@ -34,7 +34,6 @@ impl SkellamShare {
     }
 
     /// Returns the deviation of the sum of all teachers' shares, in votes: at least the one asked for.
-    #[must_use]
     pub fn deviation(&self) -> f64 {
         self.variance.get().sqrt()
     }
@@ -51,13 +50,6 @@ impl SkellamShare {
         let (rate, per) =
             (self.variance.numerator * sharers as u128, 2 * self.variance.denominator * self.teachers as u128);
         fast_poisson(rate, per, rng) as i64 - fast_poisson(rate, per, rng) as i64
-    }
-
-    /// Fills `shares` with independent draws.
-    pub fn fill(&self, rng: &mut impl CryptoRng, shares: &mut [i64]) {
-        for share in shares {
-            *share = self.sample(rng);
-        }
     }
 }
 

@@ -15,14 +15,14 @@ use speed_core::{Circuit, Classes, NoisePlacement, RandomnessKind};
 use speed_round::server::{self, Progress, Refusal, ServerOptions};
 use speed_round::student::{OpenOptions, RoundOptions};
 use speed_round::teacher::{self, TeacherOptions};
-use speed_round::{Identity, LedgerOptions, Party, Role, Roster, RoundRandomness, Terms, generate_identity, student};
+use speed_round::{Identity, LedgerOptions, Party, Role, Roster, RoundRandomness, Terms, generate_party, student};
 
 const RANDOMNESS: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
 
 /// Generates a party's signing key, which stays with the party, and returns the card that goes to the student.
 fn introduce(folder: &Path, role: Role, name: &str) -> Result<Party, Box<dyn Error>> {
     let path = folder.join(format!("{name}.key"));
-    generate_identity(role, name, &path)?;
+    generate_party(role, name, (1, None), &path)?;
     Ok(Party::new(name, Identity::read(&path)?.key())?)
 }
 

@@ -24,7 +24,6 @@ pub struct LedgerOptions {
 }
 
 /// Returns the default ledger of the party with this signing key: the key's path with the extension `ledger` in place of `key`.
-#[must_use]
 pub fn default_ledger(signing_key: &Path) -> PathBuf {
     beside(signing_key, "ledger")
 }
@@ -62,106 +61,111 @@ pub(crate) fn party_event(file: &RoundFile, present: usize) -> Result<Option<Pri
     Ok(Some(privacy_event(file, present)?.of_party(teachers)?))
 }
 
+/// Returns the queries of a round with this much noise.
+fn batch(file: &RoundFile, present: usize) -> Result<QueryBatch, Refused> {
+    let shape = file.round().shape();
+    Ok(QueryBatch::new(privacy_event(file, present)?, shape.classes(), shape.queries()))
+}
+
 /// Refuses a round that may cost one teacher more than the limit, if only the teachers that it needs at least answer.
 pub(crate) fn expect_price(file: &RoundFile, limit: PriceLimit, delta: Delta) -> Result<(), Refused> {
     if file.round().is_simulation() || limit == PriceLimit::UNLIMITED {
         return Ok(());
     }
-    let shape = file.round().shape();
-    let batch = QueryBatch::new(privacy_event(file, file.round().min_teachers())?, shape.classes(), shape.queries());
+    let batch = batch(file, file.round().min_teachers())?;
     // A round has queries.
     let price = Price::for_batches(&[batch], delta).map(|price| price.unwrap_or(Price { one_answer: 0.0, all: 0.0 }));
     limit.check("the round", price, delta).map_err(|refusal| Refused::usage(format_args!("--max-epsilon: {refusal}")))
 }
 
-/// Returns a round with its server, whose ledger is charged.
-pub(crate) fn of_server(file: &RoundFile) -> (&RoundFile, PartyKey) {
-    (file, file.roster().server().key())
+/// The ledger of a party of a round. Simulations cost nothing: they need no ledger.
+pub(crate) struct RoundLedger<'a> {
+    pub(crate) options: &'a LedgerOptions,
+    pub(crate) file: &'a RoundFile,
+    /// The party, because parties may share a ledger.
+    pub(crate) party: PartyKey,
 }
 
-/// Returns the question of a charge: the round and the party that answers it, because parties may share a ledger.
-fn question(file: &RoundFile, party: PartyKey) -> String {
-    format!("{}/{}", file.id().to_hex(), party.to_hex())
-}
+impl<'a> RoundLedger<'a> {
+    /// Returns the ledger of the round's server.
+    pub(crate) fn of_server(options: &'a LedgerOptions, file: &'a RoundFile) -> Self {
+        Self { options, file, party: file.roster().server().key() }
+    }
 
-/// Returns whether a party's answer to a round is in its ledger.
-fn is_charged(ledger: &Ledger, file: &RoundFile, party: PartyKey) -> Result<bool, Refused> {
-    let asked = question(file, party);
-    Ok(ledger.statement()?.charges.iter().any(|charge| charge.question == asked))
-}
+    /// Returns the question of a charge: the round and the party that answers it.
+    fn question(&self) -> String {
+        format!("{}/{}", self.file.id().to_hex(), self.party.to_hex())
+    }
 
-/// Refuses a round that is in the ledger but not in the registry at this path, because its message or result may
-/// already be published.
-pub(crate) fn expect_uncharged(
-    options: &LedgerOptions,
-    (file, party): (&RoundFile, PartyKey),
-    registry: &Path,
-) -> Result<(), Refused> {
-    if file.round().is_simulation() || !options.path.exists() {
-        return Ok(());
+    /// Opens the ledger. `None` if there is none yet, or for a simulation.
+    fn open(&self) -> Result<Option<Ledger>, Refused> {
+        let is_there = !self.file.round().is_simulation() && self.options.path.exists();
+        Ok(is_there.then(|| Ledger::open(&self.options.path)).transpose()?)
     }
-    if is_charged(&Ledger::open(&options.path)?, file, party)? {
-        return Err(Refused::results(
-            registry,
-            "does not contain this round, but the ledger was charged for it: the round was answered with another registry, or this one was lost or restored. Give the \
-             right --registry, because a second answer would have other noise",
-        ));
-    }
-    Ok(())
-}
 
-/// Checks that a ledger has the budget for a round with this much noise, or that the round is already charged.
-pub(crate) fn expect_budget(
-    options: &LedgerOptions,
-    (file, party): (&RoundFile, PartyKey),
-    present: usize,
-) -> Result<(), Refused> {
-    if file.round().is_simulation() || !options.path.exists() {
-        return Ok(());
+    /// Opens the ledger, or creates it.
+    fn open_or_create(&self) -> Result<Ledger, Refused> {
+        let budget = Budget { epsilon: None, delta: self.options.delta };
+        Ok(Ledger::open_or_create(&self.options.path, budget)?)
     }
-    let ledger = Ledger::open(&options.path)?;
-    if is_charged(&ledger, file, party)? {
-        return Ok(());
-    }
-    let shape = file.round().shape();
-    Ok(ledger.would_allow(&[QueryBatch::new(privacy_event(file, present)?, shape.classes(), shape.queries())], None)?)
-}
 
-/// Checks that a ledger can be written, or created if it does not exist.
-pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Result<(), Refused> {
-    if file.round().is_simulation() {
-        return Ok(());
+    /// Returns whether the party's answer to the round is in its ledger.
+    fn is_charged(&self, ledger: &Ledger) -> Result<bool, Refused> {
+        let asked = self.question();
+        Ok(ledger.statement()?.charges.iter().any(|charge| charge.question == asked))
     }
-    Ledger::open_or_create(&options.path, Budget { epsilon: None, delta: options.delta })?;
-    let writable = OpenOptions::new().append(true).open(&options.path).map(drop);
-    writable.map_err(Refused::io("write", &options.path))
-}
 
-/// Charges a round to a ledger before `released`, the digest of the party's message or sum, leaves it, unless it is already charged. A second
-/// digest for a round is refused, also if another process with another registry made it. The ledger is of a party with `party_teachers`
-/// teachers. Simulations cost nothing.
-pub(crate) fn charge(
-    options: &LedgerOptions,
-    (file, party): (&RoundFile, PartyKey),
-    present: usize,
-    party_teachers: usize,
-    released: Digest,
-) -> Result<(), Refused> {
-    if file.round().is_simulation() {
-        return Ok(());
+    /// Refuses a round that is in the ledger but not in the registry at this path, because its message or result may
+    /// already be published.
+    pub(crate) fn expect_uncharged(&self, registry: &Path) -> Result<(), Refused> {
+        match self.open()? {
+            Some(ledger) if self.is_charged(&ledger)? => Err(Refused::results(
+                registry,
+                "does not contain this round, but the ledger was charged for it: the round was answered with another registry, or this one was lost or restored. Give the \
+                 right --registry, because a second answer would have other noise",
+            )),
+            _ => Ok(()),
+        }
     }
-    let ledger = Ledger::open_or_create(&options.path, Budget { epsilon: None, delta: options.delta })?;
-    let shape = file.round().shape();
-    ledger.charge_once(&ChargeRequest {
-        label: file.name(),
-        event: &privacy_event(file, present)?,
-        classes: Some(shape.classes()),
-        queries: shape.queries(),
-        party: Some(PartySize { party_teachers, teachers: shape.teachers() }),
-        question: &question(file, party),
-        noise_digest: &released.to_hex(),
-        is_only: true,
-        limit: None,
-    })?;
-    Ok(())
+
+    /// Checks that the ledger has the budget for the round with this much noise, or that the round is already charged.
+    pub(crate) fn expect_budget(&self, present: usize) -> Result<(), Refused> {
+        match self.open()? {
+            Some(ledger) if !self.is_charged(&ledger)? => Ok(ledger.would_allow(&[batch(self.file, present)?], None)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the ledger can be written, or created if it does not exist.
+    pub(crate) fn expect_writable(&self) -> Result<(), Refused> {
+        if self.file.round().is_simulation() {
+            return Ok(());
+        }
+        self.open_or_create()?;
+        let writable = OpenOptions::new().append(true).open(&self.options.path).map(drop);
+        writable.map_err(Refused::io("write", &self.options.path))
+    }
+
+    /// Charges the round before `released`, the digest of the party's message or sum, leaves it, unless it is already charged. A second
+    /// digest for a round is refused, also if another process with another registry made it. The ledger is of a party with
+    /// `party_teachers` teachers.
+    pub(crate) fn charge(&self, present: usize, party_teachers: usize, released: Digest) -> Result<(), Refused> {
+        if self.file.round().is_simulation() {
+            return Ok(());
+        }
+        let QueryBatch { event, classes, queries } = batch(self.file, present)?;
+        let teachers = self.file.round().shape().teachers();
+        self.open_or_create()?.charge_once(&ChargeRequest {
+            label: self.file.name(),
+            event: &event,
+            classes,
+            queries,
+            party: Some(PartySize { party_teachers, teachers }),
+            question: &self.question(),
+            noise_digest: &released.to_hex(),
+            is_only: true,
+            limit: None,
+        })?;
+        Ok(())
+    }
 }

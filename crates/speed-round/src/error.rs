@@ -76,7 +76,6 @@ impl Refused {
     }
 
     /// Returns the documented exit code.
-    #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         self.exit
     }

@@ -1,6 +1,5 @@
 //! Signing keys of the parties.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
@@ -67,29 +66,22 @@ impl Identity {
     }
 
     /// Returns the key itself, for TLS.
-    #[must_use]
     pub fn signing_key(&self) -> &SigningKey {
         &self.0
     }
 
     /// Returns the party's public key.
-    #[must_use]
     pub fn key(&self) -> PartyKey {
         PartyKey(self.0.verifying_key())
     }
 
     /// Signs a digest. The caller is responsible for domain separation.
-    #[must_use]
     pub fn sign(&self, digest: Digest) -> Signature {
         Signature::from_bytes(self.0.sign(digest.as_bytes()).to_bytes())
     }
 }
 
-impl fmt::Debug for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Identity({})", self.key())
-    }
-}
+speed_core::debug_as!(Identity, this => "Identity({})", this.key());
 
 /// The report of a party that generated its signing key.
 #[derive(Clone, Debug, Serialize)]
@@ -110,14 +102,6 @@ pub struct IdentityReport {
     pub card: PathBuf,
     /// The empty registry of its rounds; a student has none.
     pub registry: Option<PathBuf>,
-}
-
-/// Generates the signing key of a party as [`generate_party`] does; a teacher has one teacher.
-///
-/// # Errors
-/// The errors of [`generate_party`].
-pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityReport, Refused> {
-    generate_party(role, name, (1, None), out)
 }
 
 /// Generates the signing key of a teacher or a server in the file `out`, which only its owner can read. Writes the

@@ -25,7 +25,6 @@ pub struct Influence {
 
 impl Influence {
     /// Returns the influence in a round; `None` if the round requires no proofs, because nothing limits it then.
-    #[must_use]
     pub fn of(file: &RoundFile) -> Option<Self> {
         let (round, range) = (file.round(), file.round().proof_range());
         round.proofs().map(|_| Self {

@@ -13,7 +13,7 @@ pub(crate) struct KeyBits {
     /// The logarithm of the number of outcomes of a query.
     each: f64,
     /// All bits of the round.
-    labels: f64,
+    pub(crate) labels: f64,
 }
 
 impl KeyBits {
@@ -24,11 +24,6 @@ impl KeyBits {
         let round = file.round();
         let (queries, each) = (round.shape().queries(), (round.outcomes().count() as f64).log2());
         Self { queries, each, labels: queries as f64 * each }
-    }
-
-    /// Returns all bits of the round.
-    pub(crate) fn labels(&self) -> f64 {
-        self.labels
     }
 
     /// Checks that the key stays secure after all that the labels of this round and of earlier ones (`before`, in bits) could

@@ -123,7 +123,7 @@ impl KeyUse {
         if file.round().is_simulation() || self.rounds.iter().any(|(id, _)| *id == file.id()) {
             return Ok(());
         }
-        let bits = KeyBits::of(file).labels();
+        let bits = KeyBits::of(file).labels;
         let line = format!("{} {bits:.3}\n", file.id().to_hex());
         append(&self.file, &self.path, self.end, &line)
     }

@@ -64,7 +64,7 @@ mod terms;
 pub use charge::{LedgerOptions, default_ledger};
 pub use error::Refused;
 pub use files::{hash_file, hash_query_list, write_once};
-pub use identity::{Identity, IdentityReport, generate_identity, generate_party};
+pub use identity::{Identity, IdentityReport, generate_party};
 pub use influence::Influence;
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
 pub use party_key::PartyKey;

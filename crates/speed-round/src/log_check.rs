@@ -138,7 +138,7 @@ fn read_log(
         closed,
         received,
         counted,
-        teachers_counted: form.counted().len(),
+        teachers_counted: form.counted.len(),
         entries: log.entries().len(),
     })
 }

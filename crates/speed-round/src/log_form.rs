@@ -13,9 +13,12 @@ use crate::error::Refused;
 /// prefix that an honest server signs ends before the closing, with it, or with the result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogForm {
-    counted: BTreeMap<usize, Digest>,
-    sum: Option<Digest>,
-    result: Option<Digest>,
+    /// SHA-256 of the counted message of each party.
+    pub(crate) counted: BTreeMap<usize, Digest>,
+    /// SHA-256 of the closed sum.
+    pub(crate) sum: Option<Digest>,
+    /// SHA-256 of the result.
+    pub(crate) result: Option<Digest>,
 }
 
 impl LogForm {
@@ -69,21 +72,6 @@ impl LogForm {
             return Err(no_form(entries.len() - 1, is));
         }
         Ok(form)
-    }
-
-    /// Returns the SHA-256 of the counted message of each party.
-    pub(crate) fn counted(&self) -> &BTreeMap<usize, Digest> {
-        &self.counted
-    }
-
-    /// Returns the SHA-256 of the closed sum.
-    pub(crate) fn sum(&self) -> Option<Digest> {
-        self.sum
-    }
-
-    /// Returns the SHA-256 of the result.
-    pub(crate) fn result(&self) -> Option<Digest> {
-        self.result
     }
 }
 

@@ -16,26 +16,22 @@ pub struct PartyKey(pub(crate) VerifyingKey);
 
 impl PartyKey {
     /// Returns whether the signature of a digest is from this party.
-    #[must_use]
     pub fn verifies(&self, digest: Digest, signature: &Signature) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(signature.as_bytes());
         self.0.verify_strict(digest.as_bytes(), &signature).is_ok()
     }
 
     /// Reads a key; `None` if the bytes are not a key, or are a weak one.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         VerifyingKey::from_bytes(bytes).ok().filter(|key| !key.is_weak()).map(Self)
     }
 
     /// Returns the 32 bytes.
-    #[must_use]
     pub(crate) fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 
     /// Returns all 64 hexadecimal digits.
-    #[must_use]
     pub fn to_hex(&self) -> String {
         hex::encode(self.as_bytes())
     }
@@ -62,8 +58,4 @@ impl fmt::Display for PartyKey {
     }
 }
 
-impl fmt::Debug for PartyKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PartyKey({self})")
-    }
-}
+speed_core::debug_as!(PartyKey, this => "PartyKey({this})");

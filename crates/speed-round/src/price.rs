@@ -123,7 +123,6 @@ impl RoundPrice {
     }
 
     /// Returns the price in lines for people.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let delta = self.delta.get();
         let mut text = String::new();

@@ -18,19 +18,16 @@ impl RoundRandomness {
     pub const OPERATING_SYSTEM: Self = Self { seed: None };
 
     /// Starts a simulation with this seed.
-    #[must_use]
     pub const fn simulation(seed: u64) -> Self {
         Self { seed: Some(seed) }
     }
 
     /// Starts a simulation if there is a seed, as on command lines.
-    #[must_use]
     pub const fn from_seed(seed: Option<u64>) -> Self {
         Self { seed }
     }
 
     /// Returns the kind of randomness.
-    #[must_use]
     pub(crate) const fn kind(self) -> RandomnessKind {
         match self.seed {
             Some(_) => RandomnessKind::Simulation,
@@ -39,25 +36,21 @@ impl RoundRandomness {
     }
 
     /// Returns whether it is a simulation's.
-    #[must_use]
     pub(crate) const fn is_simulation(self) -> bool {
         self.seed.is_some()
     }
 
     /// Returns the randomness of keys and encryptions.
-    #[must_use]
     pub fn keys(self) -> Randomness {
         self.derive("keys", b"", 0)
     }
 
     /// Returns the randomness of a teacher's privacy noise in a round.
-    #[must_use]
     pub(crate) fn teacher_noise(self, round: RoundId, teacher: usize) -> Randomness {
         self.derive("teacher noise", round.as_bytes(), teacher as u64)
     }
 
     /// Returns the randomness of the server's privacy noise in a round.
-    #[must_use]
     pub fn server_noise(self, round: RoundId) -> Randomness {
         self.derive("server noise", round.as_bytes(), 0)
     }
@@ -68,11 +61,7 @@ impl RoundRandomness {
     }
 }
 
-impl std::fmt::Debug for RoundRandomness {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RoundRandomness({})", self.kind())
-    }
-}
+speed_core::debug_as!(RoundRandomness, this => "RoundRandomness({})", this.kind());
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! Messages that are not counted.
 
+use std::fmt::Display;
+
 use serde::Serialize;
 use speed_aggregation::error::ServerError;
 use speed_aggregation::protocol::TeacherStatus;
@@ -19,27 +21,19 @@ pub struct Refusal {
     /// The teacher whose signature it has. (The teacher that a message without a valid signature names is not
     /// evidence.)
     pub teacher: Option<usize>,
-    /// The file's name.
+    /// The file's name; empty until it is known.
     pub file: String,
     /// The kind of fault: a [`TeacherStatus`], or `unreadable`, `oversized`, `not-a-message`, `truncated`, `damaged`,
     /// `unknown-teacher`, `forged`, `duplicate`, `late`.
     pub reason: &'static str,
     /// The fault in words.
     pub message: String,
+    /// The status that the refusal gives its teacher.
     #[serde(skip)]
     pub(crate) status: Option<TeacherStatus>,
 }
 
-/// A refusal before the source of the message is known.
-pub(crate) struct Rejection {
-    pub(crate) teacher: Option<usize>,
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
-    /// The status that the refusal gives its teacher.
-    pub(crate) status: Option<TeacherStatus>,
-}
-
-impl Rejection {
+impl Refusal {
     /// Describes a message that the sum does not accept.
     pub(crate) fn by_server(teacher: usize, error: ServerError) -> Self {
         let status = error.status();
@@ -49,27 +43,29 @@ impl Rejection {
             ServerError::UnknownTeacher { .. } => "unknown-teacher",
             _ => status.map_or("refused", TeacherStatus::name),
         };
-        Self { teacher: Some(teacher), reason, message: error.to_string(), status }
+        Self { teacher: Some(teacher), status, ..Self::of_stranger(reason, error) }
+    }
+
+    /// Describes a message that gives its teacher this status.
+    pub(crate) fn of_status(teacher: usize, status: TeacherStatus, message: impl Display) -> Self {
+        Self { teacher: Some(teacher), status: Some(status), ..Self::of_stranger(status.name(), message) }
+    }
+
+    /// Describes a message of unknown origin.
+    pub(crate) fn of_stranger(reason: &'static str, message: impl Display) -> Self {
+        Self { teacher: None, file: String::new(), reason, message: message.to_string(), status: None }
     }
 
     /// Returns the refusal of a message from `file`.
-    pub(crate) fn into_refusal(self, file: String) -> Refusal {
-        let Self { teacher, reason, message, status } = self;
-        Refusal { teacher, file, reason, message, status }
-    }
-
-    /// Returns a refusal of a message of unknown origin.
-    pub(crate) fn of_stranger(reason: &'static str, message: impl std::fmt::Display) -> Self {
-        Self { teacher: None, reason, message: message.to_string(), status: None }
+    pub(crate) fn with_file(self, file: impl Into<String>) -> Self {
+        Self { file: file.into(), ..self }
     }
 
     /// Returns whether another message of the teacher is in the sum.
     pub(crate) fn is_duplicate(&self) -> bool {
         self.reason == DUPLICATE
     }
-}
 
-impl Refusal {
     /// Returns whether the file could not be read at all.
     pub(crate) fn is_unreadable(&self) -> bool {
         [OVERSIZED, UNREADABLE].contains(&self.reason)
@@ -83,7 +79,7 @@ impl Refusal {
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.teacher {
             Some(teacher) => write!(f, "teacher {teacher}")?,

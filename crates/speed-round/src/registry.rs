@@ -62,7 +62,6 @@ pub struct RoundRegistry {
 }
 
 /// Returns the default registry of the party with this signing key: the key's name with the extension `registry`.
-#[must_use]
 pub fn default_registry(signing_key: &Path) -> PathBuf {
     beside(signing_key, "registry")
 }
@@ -102,7 +101,6 @@ impl RoundRegistry {
     }
 
     /// Returns the registry's path.
-    #[must_use]
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
-use speed_core::{Classes, Digest, VoteShape, alike, class_list, composed, is_assigned, is_legible, printable};
+use speed_core::{
+    Classes, Digest, VoteShape, alike, class_list, composed, getters, is_assigned, is_legible, printable,
+};
 
 use crate::error::{Refused, beginning};
 use crate::party_key::PartyKey;
@@ -92,27 +94,17 @@ impl Party {
     }
 
     /// Returns the names of the classes that it could diagnose, if it states them.
-    #[must_use]
     pub fn classes(&self) -> Option<&[String]> {
         self.classes.as_deref()
     }
 
-    /// Returns the number of its teachers: 1 unless [`Self::with_teachers`] set it.
-    #[must_use]
-    pub fn teachers(&self) -> u32 {
-        self.teachers
-    }
-
-    /// Returns its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns its key.
-    #[must_use]
-    pub fn key(&self) -> PartyKey {
-        self.key
+    getters! {
+        /// Returns the number of its teachers: 1 unless [`Self::with_teachers`] set it.
+        teachers: u32,
+        /// Returns its name.
+        name: &str,
+        /// Returns its key.
+        key: PartyKey,
     }
 }
 
@@ -202,32 +194,21 @@ impl Roster {
         }
     }
 
-    /// Returns the student.
-    #[must_use]
-    pub fn student(&self) -> &Party {
-        &self.student
-    }
-
-    /// Returns the server.
-    #[must_use]
-    pub fn server(&self) -> &Party {
-        &self.server
+    getters! {
+        /// Returns the student.
+        student: &Party,
+        /// Returns the server.
+        server: &Party,
+        /// Returns the parties that answer, in the order of their indices.
+        teachers: &[Party],
     }
 
     /// Returns the number of teachers of all parties together.
-    #[must_use]
     pub fn teacher_count(&self) -> usize {
         self.teachers.iter().map(|party| party.teachers as usize).sum()
     }
 
-    /// Returns the parties that answer, in the order of their indices.
-    #[must_use]
-    pub fn teachers(&self) -> &[Party] {
-        &self.teachers
-    }
-
     /// Returns the index of the teacher with this key.
-    #[must_use]
     pub(crate) fn teacher(&self, key: PartyKey) -> Option<usize> {
         self.teachers.iter().position(|party| party.key == key)
     }
@@ -235,7 +216,6 @@ impl Roster {
     /// Returns SHA-256 of "speed/roster/v6" and then, for the student, the server and every teacher in order, the length of its name (8 bytes,
     /// little-endian), its name, its key, the number of its teachers (8 bytes), and the number of classes that it states (8 bytes, 0 if it
     /// states none), each with its length (8 bytes).
-    #[must_use]
     pub(crate) fn digest(&self) -> Digest {
         let mut hash = Sha256::new_with_prefix(b"speed/roster/v6");
         for party in [&self.student, &self.server].into_iter().chain(&self.teachers) {

@@ -12,7 +12,6 @@ use crate::roster::{Party, Role, Roster};
 
 impl Party {
     /// Returns the party's lines of a roster. A roster is the cards of its parties, one after another.
-    #[must_use]
     pub fn card(&self, role: Role) -> String {
         let mut cards = Cards::default();
         match role {

@@ -7,7 +7,7 @@ use speed_aggregation::encoding::Encoding;
 use speed_aggregation::keys::KeyId;
 use speed_aggregation::protocol::RoundId;
 use speed_aggregation::{PrivacyNoise, PublicKey, Round};
-use speed_core::{Classes, Digest, DigestError, ExitCode, NoisePlacement, RandomnessKind, decode_text};
+use speed_core::{Classes, Digest, DigestError, ExitCode, NoisePlacement, RandomnessKind, decode_text, getters};
 use speed_mechanism::MechanismKind;
 
 use crate::error::{Refused, parse_toml};
@@ -44,64 +44,39 @@ impl RoundFile {
         Ok(Self { name, round: terms.round(noise_bound)?, classes, roster, key, noise })
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> &Round {
-        &self.round
-    }
-
-    /// Returns its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns its classes.
-    #[must_use]
-    pub fn classes(&self) -> &Classes {
-        &self.classes
-    }
-
-    /// Returns its parties.
-    #[must_use]
-    pub fn roster(&self) -> &Roster {
-        &self.roster
+    getters! {
+        /// Returns the round.
+        round: &Round,
+        /// Returns its name.
+        name: &str,
+        /// Returns its classes.
+        classes: &Classes,
+        /// Returns its parties.
+        roster: &Roster,
+        /// Returns the id of the round's key.
+        key: KeyId,
+        /// Returns its privacy noise.
+        noise: PrivacyNoise,
     }
 
     /// Returns the number of parties that can vote for each class, if one of them states its classes.
-    #[must_use]
     pub fn voters(&self) -> Option<Vec<usize>> {
         self.roster.voters(&self.classes).expect("counted when the round was made")
     }
 
-    /// Returns the id of the round's key.
-    #[must_use]
-    pub fn key(&self) -> KeyId {
-        self.key
-    }
-
     /// Returns its id.
-    #[must_use]
     pub fn id(&self) -> RoundId {
         self.round.id(self.key)
     }
 
-    /// Returns its privacy noise.
-    #[must_use]
-    pub fn noise(&self) -> PrivacyNoise {
-        self.noise
-    }
-
     /// Returns the index of the party that opens the result together with the student, and the party, if the opening is
     /// joint.
-    #[must_use]
     pub fn opener(&self) -> Option<(usize, &Party)> {
         let index = self.round.opener()?;
         Some((index, self.roster.teachers().get(index)?))
     }
 
     /// Returns the file's text.
-    #[must_use]
     pub fn to_toml(&self) -> String {
         let (round, mechanism) = (&self.round, self.noise.mechanism());
         let coins = self.noise.coins_of_teacher(round.shape().teachers());
@@ -122,7 +97,7 @@ impl RoundFile {
                 threshold: round.threshold(),
             },
             noise: Noise {
-                place: round.placement().into(),
+                place: round.placement(),
                 mechanism: mechanism.kind().to_string(),
                 gamma: coins.is_none().then(|| mechanism.scale()),
                 coins,
@@ -257,7 +232,8 @@ struct KeyFile {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Noise {
-    place: PlacementWord,
+    #[serde(with = "PlacementWord")]
+    place: NoisePlacement,
     mechanism: String,
     /// Inverse scale of discrete Laplace noise, per vote.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -295,12 +271,14 @@ impl Noise {
 const BINOMIAL: &str = MechanismKind::Binomial.name();
 const LAPLACE: &str = MechanismKind::DiscreteLaplace.name();
 
-/// The word for a placement in the file.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// The words for placements in the file.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "NoisePlacement")]
 enum PlacementWord {
-    Teachers,
-    Server,
+    #[serde(rename = "teachers")]
+    Distributed,
+    #[serde(rename = "server")]
+    Central,
 }
 
 /// The word for an opening by two parties in the file.
@@ -308,24 +286,6 @@ enum PlacementWord {
 #[serde(rename_all = "kebab-case")]
 enum OpeningWord {
     Joint,
-}
-
-impl From<NoisePlacement> for PlacementWord {
-    fn from(placement: NoisePlacement) -> Self {
-        match placement {
-            NoisePlacement::Distributed => Self::Teachers,
-            NoisePlacement::Central => Self::Server,
-        }
-    }
-}
-
-impl From<PlacementWord> for NoisePlacement {
-    fn from(word: PlacementWord) -> Self {
-        match word {
-            PlacementWord::Teachers => Self::Distributed,
-            PlacementWord::Server => Self::Central,
-        }
-    }
 }
 
 fn terms(document: Document) -> Result<Terms, Refused> {
@@ -394,7 +354,7 @@ fn terms(document: Document) -> Result<Terms, Refused> {
         proofs: stated("proofs.sha256", proofs.map(|key| key.sha256))?,
         evaluation_key: stated("evaluation.sha256", evaluation.map(|key| key.sha256))?,
         min_teachers: minimum,
-        placement: noise.place.into(),
+        placement: noise.place,
         threshold: queries.threshold,
         opener,
         randomness: if simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },

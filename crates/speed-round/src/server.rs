@@ -28,7 +28,6 @@ pub(crate) use verify::check_verification;
 pub use verify::{VerifyOptions, VerifyReport, verify};
 
 /// Returns the file of the log that is written beside a result: the result's name with `.log` after it.
-#[must_use]
 pub fn log_of(out: &Path) -> PathBuf {
     out.with_added_extension("log")
 }

@@ -14,7 +14,6 @@ use speed_aggregation::{
 };
 use speed_core::vote_files::csv_cell;
 use speed_core::{Digest, NoisePlacement, read_regular};
-use zeroize::Zeroizing;
 
 use crate::checks::{check_evaluation_key, expect_result, expect_round, read_signed_result};
 use crate::error::Refused;
@@ -56,15 +55,7 @@ pub struct KeygenReport {
 /// # Errors
 /// If one of the files already exists, writing fails, or the operating system returns no randomness.
 pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomness) -> Result<KeygenReport, Refused> {
-    generate(folder, parameters, randomness, KEY_FILES, |keys| {
-        let KeySet { secret, public, evaluation, .. } = keys;
-        let files = [
-            (secret.to_bytes(), Access::Owner),
-            (Zeroizing::new(public.to_bytes()), Access::Shared),
-            (Zeroizing::new(evaluation.to_bytes()), Access::Shared),
-        ];
-        Ok(files)
-    })
+    generate(folder, parameters, randomness, false)
 }
 
 /// Generates keys like [`keygen`] for rounds with a joint opening: instead of the secret key, it writes the student's and the
@@ -78,44 +69,41 @@ pub fn keygen_joint(
     parameters: &Parameters,
     randomness: RoundRandomness,
 ) -> Result<KeygenReport, Refused> {
-    generate(folder, parameters, randomness, JOINT_KEY_FILES, |keys| {
-        let KeySet { secret, public, evaluation, .. } = keys;
-        let evaluation = evaluation.to_bytes();
-        let (student, opener) = secret.split(Digest::of(&evaluation), &randomness.keys())?;
-        let files = [
-            (student.to_bytes(), Access::Owner),
-            (opener.to_bytes(), Access::Owner),
-            (Zeroizing::new(public.to_bytes()), Access::Shared),
-            (Zeroizing::new(evaluation), Access::Shared),
-        ];
-        Ok(files)
-    })
+    generate(folder, parameters, randomness, true)
 }
 
-/// Generates keys and writes the files with these names.
-fn generate<const N: usize>(
+/// Generates keys and writes their files, with the secret key as it is or as two shares.
+fn generate(
     folder: &Path,
     parameters: &Parameters,
     randomness: RoundRandomness,
-    names: [&str; N],
-    encode: impl FnOnce(&KeySet) -> Result<[(Zeroizing<Vec<u8>>, Access); N], Refused>,
+    is_joint: bool,
 ) -> Result<KeygenReport, Refused> {
-    let paths = names.map(|name| folder.join(name));
+    let names: &[&str] = if is_joint { &JOINT_KEY_FILES } else { &KEY_FILES };
+    let paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
     paths.iter().try_for_each(|path| expect_absent(path))?;
     fs::create_dir_all(folder).map_err(Refused::io("create", folder))?;
-    let keys = generate_keys(parameters, &randomness.keys())?;
-    let contents = encode(&keys)?;
+    let KeySet { secret, public, evaluation } = generate_keys(parameters, &randomness.keys())?;
+    let shared = [public.to_bytes(), evaluation.to_bytes()];
+    let secrets = if is_joint {
+        let (student, opener) = secret.split(Digest::of(&shared[1]), &randomness.keys())?;
+        vec![student.to_bytes(), opener.to_bytes()]
+    } else {
+        vec![secret.to_bytes()]
+    };
     if randomness.is_simulation() {
         let text = b"SIMULATION: these keys come from a seed. Anyone who knows the seed knows the secret key.\n";
         write_new(&folder.join(SIMULATION), text, Access::Shared)?;
     }
+    let contents = secrets.iter().map(|bytes| (bytes.as_slice(), Access::Owner));
+    let contents = contents.chain(shared.iter().map(|bytes| (bytes.as_slice(), Access::Shared)));
     let mut files = Vec::new();
     for (path, (bytes, access)) in paths.into_iter().zip(contents) {
-        write_new(&path, &bytes, access)?;
+        write_new(&path, bytes, access)?;
         files.push((path, bytes.len()));
     }
     Ok(KeygenReport {
-        key: keys.public.id().to_hex(),
+        key: public.id().to_hex(),
         parameters: parameters.name(),
         simulation: randomness.is_simulation(),
         files,

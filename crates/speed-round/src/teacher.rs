@@ -12,7 +12,7 @@ use speed_core::{Digest, NoisePlacement, Vote};
 use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
-use crate::charge::{LedgerOptions, charge, expect_budget, expect_price, expect_uncharged};
+use crate::charge::{LedgerOptions, RoundLedger, expect_price};
 use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
@@ -119,37 +119,33 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, Refused> {
     let is_teacher = |key| file.roster().teacher(key);
     let (identity, teacher) = Identity::read_as(&options.signing_key, is_teacher, "none of the round's teachers")?;
     let registry = RoundRegistry::open(&options.registry, options.new_registry)?;
+    let ledger = RoundLedger { options: &options.ledger, file: &file, party: identity.key() };
     let index = u32::try_from(teacher).unwrap_or(u32::MAX);
     let kept = registry.answered(file.id(), index)?;
     let repeated = kept.is_some();
     let submission = match kept {
         Some(kept) => kept,
         None => {
-            expect_uncharged(&options.ledger, (&file, identity.key()), registry.path())?;
+            ledger.expect_uncharged(registry.path())?;
             expect_price(&file, options.limit, options.ledger.delta)?;
             // No message is created without a budget for it, so the votes can still be corrected.
-            expect_budget(&options.ledger, (&file, identity.key()), file.round().min_teachers())?;
+            ledger.expect_budget(file.round().min_teachers())?;
             let submission = encrypt(options, &file, (&identity, teacher), &registry)?;
-            let key = (!file.round().is_simulation()).then(|| (file.key(), KeyBits::of(&file).labels()));
+            let key = (!file.round().is_simulation()).then(|| (file.key(), KeyBits::of(&file).labels));
             registry.keep_answered(file.id(), index, key, &submission)?;
             submission
         }
     };
     // The charge follows the storage and precedes the release of the message, so a charge without a stored message
     // proves that the registry was lost.
-    charge(
-        &options.ledger,
-        (&file, identity.key()),
-        file.round().min_teachers(),
-        file.round().teachers_of(teacher),
-        Digest::of(&submission),
-    )?;
+    let teachers = file.round().teachers_of(teacher);
+    ledger.charge(file.round().min_teachers(), teachers, Digest::of(&submission))?;
     write_new(&options.out, &submission, Access::Shared)?;
     Ok(TeacherReport {
         round: file.id().to_hex(),
         name: file.name().to_owned(),
         teacher,
-        teachers: file.round().teachers_of(teacher),
+        teachers,
         proven: file.round().proofs().is_some(),
         queries: file.round().shape().queries(),
         noise: (file.round().placement() == NoisePlacement::Distributed).then(|| noise.identifier()),

@@ -48,7 +48,6 @@ impl TruncatedShare {
     }
 
     /// Returns the probability of `value`.
-    #[must_use]
     pub fn pmf(&self, value: i64) -> f64 {
         let m = value.unsigned_abs() as usize;
         let below = |m: usize| self.cumulative.get(m).copied().unwrap_or(1.0);
@@ -86,7 +85,6 @@ impl NoisyArgmax {
     }
 
     /// Returns the number of values drawn for each class in one answer.
-    #[must_use]
     pub fn draws_of_a_class(&self) -> usize {
         match self.noise {
             ShareNoise::Exact(_) | ShareNoise::Truncated(_) => self.noisy_teachers,

@@ -4,6 +4,7 @@ use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
 use super::conversion::improved_epsilon;
+use super::halved;
 use super::profile::PrivacyLossDistribution;
 use crate::orders::{MAX_REAL_ORDER, best_real};
 
@@ -43,7 +44,6 @@ impl Composition {
     /// Composes each part the number of times given with it. Returns `None` if the parts differ in their step, if
     /// `tilt` is not above 0 (Chernoff's inequality bounds large losses only with such tilts), if the window would be
     /// too large, or if anything in it is not finite.
-    #[must_use]
     pub fn new(parts: &[(PrivacyLossDistribution, u32)], tilt: f64) -> Option<Self> {
         let step = parts.first()?.0.step;
         if parts.iter().any(|(part, _)| part.step.to_bits() != step.to_bits()) || tilt.is_nan() || tilt <= 0.0 {
@@ -105,7 +105,6 @@ impl Composition {
 
     /// Returns an upper bound of delta at `epsilon`: `E[(1 - e^{epsilon - loss})_+]`. It is 1 if no better bound is
     /// known, so also if `epsilon` is NaN.
-    #[must_use]
     pub fn delta(&self, epsilon: f64) -> f64 {
         let above = epsilon / self.step - self.first as f64;
         // Losses below the window were not tracked.
@@ -124,10 +123,9 @@ impl Composition {
     }
 
     /// Returns the least epsilon at which [`Self::delta`] is at most `delta`, rounded up, or infinity if there is none.
-    #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
         let end = (self.first + self.from.len() as i64) as f64 * self.step;
-        let (mut low, mut high) = (0.0f64, end.max(0.0));
+        let (low, high) = (0.0f64, end.max(0.0));
         let enough = |epsilon: f64| self.delta(epsilon) <= delta;
         if !enough(high) {
             return f64::INFINITY;
@@ -135,14 +133,7 @@ impl Composition {
         if enough(low) {
             return low;
         }
-        for _ in 0..100 {
-            let middle = 0.5 * (low + high);
-            if middle <= low || middle >= high {
-                break;
-            }
-            if enough(middle) { high = middle } else { low = middle }
-        }
-        high
+        halved([low, high], 100, enough)
     }
 }
 

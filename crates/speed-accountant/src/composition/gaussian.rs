@@ -3,12 +3,13 @@
 
 use speed_mechanism::log_normal_survival;
 
+use super::halved;
+
 /// Returns the least delta of `mu`-Gaussian differential privacy at `epsilon`:
 /// `Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)`.
 ///
 /// `k` queries of Gaussian noise with standard deviation `sigma` for a ratio `tau` of the teachers have
 /// `mu = sqrt(2 k / tau) / sigma`: one teacher moves two counts by one vote.
-#[must_use]
 pub fn gaussian_delta(mu: f64, epsilon: f64) -> f64 {
     let first = log_normal_survival(epsilon / mu - mu / 2.0);
     let second = epsilon + log_normal_survival(epsilon / mu + mu / 2.0);
@@ -20,7 +21,6 @@ pub fn gaussian_delta(mu: f64, epsilon: f64) -> f64 {
 
 /// Returns the least epsilon of `mu`-Gaussian differential privacy at `delta`, rounded up. It is infinity if no epsilon
 /// was found to be enough, so also for a `mu` or `delta` that is not a positive number.
-#[must_use]
 pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
     // NaN is not enough.
     let enough = |epsilon: f64| gaussian_delta(mu, epsilon) <= delta;
@@ -37,15 +37,7 @@ pub fn gaussian_epsilon(mu: f64, delta: f64) -> f64 {
         }
         high *= 2.0;
     }
-    let mut low = 0.0;
-    for _ in 0..200 {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        if enough(middle) { high = middle } else { low = middle }
-    }
-    high
+    halved([0.0, high], 200, enough)
 }
 
 #[cfg(test)]

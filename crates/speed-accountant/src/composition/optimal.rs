@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use statrs::function::gamma::ln_gamma;
 
+use super::halved;
+
 /// Error of sums of logarithms, a generous bound, in the logarithm of delta.
 const MARGIN: f64 = 1e-10;
 /// Terms that together are less than this part of a sum are replaced by their bound.
@@ -12,13 +14,11 @@ const NEGLIGIBLE: f64 = 1e-18;
 
 /// Returns the least delta at which `queries` queries of `epsilon` each are (`total`, delta)-differentially private:
 /// `sum over i of C(k, i) (e^{(k - i) epsilon} - e^{total + i epsilon})_+ / (1 + e^epsilon)^k`.
-#[must_use]
 pub fn optimal_delta(epsilon: f64, queries: usize, total: f64) -> f64 {
     Responses::new(epsilon, queries).delta(total).0
 }
 
 /// Returns the least total epsilon of `queries` queries of `epsilon` each at `delta`, rounded up.
-#[must_use]
 pub fn optimal_epsilon(epsilon: f64, queries: usize, delta: f64) -> f64 {
     let allowed = delta * (1.0 - margin(queries as f64));
     let responses = Responses::new(epsilon, queries);
@@ -31,7 +31,6 @@ pub fn optimal_epsilon(epsilon: f64, queries: usize, delta: f64) -> f64 {
 /// Exact composition of different epsilons is #P-complete (Murtagh and Vadhan 2016), so losses are rounded up to a grid
 /// of a hundred-thousandth of the sum of all epsilons. The result is an upper bound, at most one step per different
 /// epsilon above the optimum.
-#[must_use]
 pub fn optimal_epsilon_of(queries: &[(f64, usize)], delta: f64) -> f64 {
     let mut distinct: BTreeMap<u64, (f64, usize)> = BTreeMap::new();
     for &(epsilon, times) in queries.iter().filter(|(epsilon, times)| *epsilon > 0.0 && *times > 0) {
@@ -228,15 +227,7 @@ fn smallest(most: f64, enough: impl Fn(f64) -> bool) -> f64 {
     if enough(0.0) {
         return 0.0;
     }
-    let (mut low, mut high) = (0.0, most.next_up());
-    for _ in 0..200 {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        if enough(middle) { high = middle } else { low = middle }
-    }
-    high
+    halved([0.0, most.next_up()], 200, enough)
 }
 
 #[cfg(test)]

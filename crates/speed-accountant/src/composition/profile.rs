@@ -25,7 +25,6 @@ pub struct PrivacyLossDistribution {
 impl PrivacyProfile {
     /// Creates a profile from a function of `epsilon` that is at least `delta(e^epsilon) - (1 - e^epsilon)_+`. The grid
     /// has `half` steps of `step` on each side of 0. Beyond the grid, the profile is bounded by its ends.
-    #[must_use]
     pub fn new(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
         Self::of_values(step, Self::places(step, half).map(excess).collect())
     }
@@ -45,7 +44,6 @@ impl PrivacyProfile {
 
     /// Creates the profile of randomised response: the worst of any `epsilon`-private mechanism (Kairouz, Oh and
     /// Viswanath 2015), on `half` steps up to `epsilon`.
-    #[must_use]
     pub fn pure(epsilon: f64, half: usize) -> Self {
         Self::new(epsilon / half as f64, half, |at| pure_excess(epsilon, at))
     }
@@ -63,7 +61,6 @@ impl PrivacyProfile {
     /// 2022): the true profile is convex, so it lies below the connected dots and also below their lower convex hull.
     /// The pair of distributions behind this profile dominates the mechanism, and compositions of such pairs dominate
     /// compositions of the mechanisms (Zhu, Dong and Wang 2022, Theorem 10).
-    #[must_use]
     pub fn connect(&self) -> PrivacyLossDistribution {
         let half = (self.excess.len() / 2) as i64;
         let alpha: Vec<f64> = (-half..=half).map(|j| (j as f64 * self.step).exp()).collect();
@@ -133,13 +130,11 @@ pub(crate) fn laplace_excess(gamma: f64, at: f64) -> f64 {
 
 impl PrivacyLossDistribution {
     /// Returns the distribution whose profile on a grid is that of a function, [`PrivacyProfile::connect`]ed.
-    #[must_use]
     pub(crate) fn of_profile(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
         PrivacyProfile::new(step, half, excess).connect()
     }
 
     /// Returns its own profile at `epsilon`, which is at least the profile of any mechanism that it dominates.
-    #[must_use]
     pub fn delta(&self, epsilon: f64) -> f64 {
         let places = (self.first..).map(|place| place as f64 * self.step - epsilon);
         let above = self.masses.iter().zip(places).filter(|(_, excess)| *excess > 0.0);

@@ -146,13 +146,11 @@ impl Forecast {
     }
 
     /// Returns whether so few labels of a unanimous vote are right that the round is questionable: less than 95 %.
-    #[must_use]
     pub fn loses_unanimity(&self) -> bool {
         self.right_share.is_nan() || self.right_share < 0.95
     }
 
     /// Returns the mean share of right labels in percent with two decimals, rounded down.
-    #[must_use]
     pub(crate) fn percent(&self) -> String {
         format!("{:.2}", (self.right_share * 1e4 + 1e-9).floor() / 1e2)
     }

@@ -27,14 +27,12 @@ impl Agreement {
     }
 
     /// Returns the value.
-    #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
 
     /// Returns the number of `teachers` teachers that vote for the right class, rounded down. A product within rounding
     /// error of an integer counts as that integer.
-    #[must_use]
     pub(crate) fn votes_of(self, teachers: usize) -> usize {
         let product = self.0 * teachers as f64;
         let nearest = product.round();
@@ -91,13 +89,11 @@ impl QueryVotes {
     }
 
     /// Returns the count of each class, in votes.
-    #[must_use]
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
 
     /// Returns the index of the right class.
-    #[must_use]
     pub fn right(&self) -> usize {
         self.right
     }

@@ -29,7 +29,7 @@ pub struct Charge {
     pub is_check: bool,
     /// Total variation distance between all draws and exact noise. 0 if the charge names no sampler.
     #[serde(rename = "sampling_distance")]
-    pub sampling_total_variation: f64,
+    pub(crate) sampling_total_variation: f64,
     /// Pure epsilon of one query at the time of the charge; infinite, and null in JSON, for Skellam and binomial noise.
     /// The spent epsilon is always recomputed.
     #[serde(deserialize_with = "null_as_infinity")]
@@ -137,7 +137,6 @@ impl Charge {
     }
 
     /// Returns whether the charge states the distance of its samplers from exact noise.
-    #[must_use]
     pub fn names_sampler(&self) -> bool {
         self.sampling_total_variation > 0.0 || self.mechanism.has_exact_sampler()
     }

@@ -69,7 +69,6 @@ fn over_budget(
 
 impl LedgerError {
     /// Returns the documented exit code.
-    #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Refused { .. } => ExitCode::Usage,

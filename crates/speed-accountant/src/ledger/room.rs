@@ -36,7 +36,6 @@ pub struct Fit {
 
 impl Room {
     /// Returns the room in an unspent budget.
-    #[must_use]
     pub fn of_new(budget: Budget) -> Self {
         Self::new(vec![PrivacyFilter::new(budget)], Vec::new())
     }

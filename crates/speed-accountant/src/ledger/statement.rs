@@ -20,7 +20,6 @@ pub struct TornLine {
 
 impl TornLine {
     /// Describes it.
-    #[must_use]
     pub fn damage(&self) -> String {
         format!(
             "only {} bytes are left of it: a crash cut it short and its queries were never answered (the next charge \

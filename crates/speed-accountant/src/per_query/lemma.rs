@@ -16,7 +16,6 @@ const MARGIN: f64 = 1e-12;
 /// Computes Theorem 2, `epsilon'`, in terms of `S(x) = P[noise >= x / gamma]` and the density `f` per unit of `x`:
 /// `ln(1 + 2 (1/2 - S(gamma)) / S(2 gamma))`, and for `tau > 1/2` also `ln(g(0) - g'(0))`, where
 /// `g(0) = 1/(2 S(2 gamma))` and `g'(0) = gamma (f(2 gamma)/2 - S(2 gamma) f(0)) / S(2 gamma)^2`.
-#[must_use]
 pub fn theorem_2(gamma: InverseScale, tau: HonestRatio) -> f64 {
     let noise = GeneralisedLaplace::of_class(gamma, tau);
     // One and two votes are x = gamma and x = 2 gamma.
@@ -68,7 +67,6 @@ pub(super) fn integer_of_check(noise: &DiscreteLaplace) -> f64 {
 
 /// Returns the exact supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]` for a shape of at most 1. It is
 /// attained in [-1, 0] (the paper's appendix A.2), where a grid and a golden section search for it.
-#[must_use]
 pub fn log_sup_g(noise: &GeneralisedLaplace) -> f64 {
     let ratio = |t: f64| noise.log_survival(t) - noise.log_survival(t + 2.0);
     // Shapes up to 1/2 have a cusp at 0, which needs points close to it.

@@ -21,7 +21,6 @@ const MOST_MOVES: usize = 1 << 16;
 /// sound but not tight.)
 ///
 /// A check moves one count by one vote: see [`tight_per_query_epsilon`]. For a party of several teachers, see there too.
-#[must_use]
 pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
     match event.mechanism() {
         _ if event.is_check() => of_check(event),
@@ -51,7 +50,6 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
 ///   vote lead from one to the other; for integers at most the lemma with a move of `2 M` votes, or `M` of a check.
 ///
 /// Infinite for Gaussian, Skellam and binomial noise.
-#[must_use]
 pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
     let tau = event.tau();
     let Some(gamma) = event.mechanism().gamma() else { return f64::INFINITY };

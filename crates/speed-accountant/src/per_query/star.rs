@@ -41,7 +41,6 @@ const MAX_WINDOW: i64 = 1_100;
 /// By itself it is not a bound. Claims for integer noise use it and charge the places outside the window to delta. No
 /// claim for continuous noise uses it; there it shows how far the proved
 /// [`tight_per_query_epsilon`](super::tight_per_query_epsilon) can be above the least epsilon of one query.
-#[must_use]
 pub fn epsilon_star(event: &PrivacyEvent) -> Option<f64> {
     match event.mechanism() {
         Mechanism::Laplace { gamma } if gamma.get() <= MAX_SCALE => {

@@ -10,7 +10,6 @@ use crate::sound::at_least_zero;
 /// Computes Theorem 6 with the orders of Proposition 10 and the conditions of Propositions 7 to 9, for Gaussian noise:
 /// the Rényi divergence of order `order` from votes at which another outcome than the given one has a probability of at
 /// most `e^log_q`, to a neighbour's. It is never more than [`gaussian_rdp`].
-#[must_use]
 pub fn gnmax_rdp(log_q: f64, sigma: NoiseDeviation, tau: HonestRatio, order: f64) -> f64 {
     theorem_6(log_q, sigma.get() * sigma.get() * tau.get(), order, |order| gaussian_rdp(sigma, tau, order))
 }

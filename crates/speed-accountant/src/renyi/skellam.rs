@@ -23,7 +23,6 @@ pub(crate) fn is_wide(variance: f64) -> bool {
 /// Returns the data-independent Rényi divergence of order `order > 1` of one query with Skellam noise. It is the exact
 /// divergence of two counts that move by one vote each, as a sum over integers. From a deviation of 1000 votes on, it
 /// is an upper bound in closed form that is at most a few thousandths above the exact value.
-#[must_use]
 pub fn skellam_rdp(sigma: NoiseDeviation, tau: HonestRatio, order: f64) -> f64 {
     SkellamCurve::new(sigma, tau).rdp(order)
 }

@@ -4,11 +4,15 @@ use super::error::DecodeError;
 
 /// A value with a single encoding.
 pub(crate) trait Encode {
-    /// Returns the number of bytes that [`Self::encode`] writes.
-    fn encoded_len(&self) -> usize;
-
     /// Writes the bytes.
     fn encode(&self, writer: &mut Writer);
+
+    /// Returns the number of bytes that [`Self::encode`] writes.
+    fn encoded_len(&self) -> usize {
+        let mut writer = Writer { bytes: Vec::new(), counted: Some(0) };
+        self.encode(&mut writer);
+        writer.counted.unwrap_or_default()
+    }
 }
 
 /// A value that can be decoded, given a parameter: a length, limits, or nothing. Memory is bounded by the length of the
@@ -28,10 +32,6 @@ pub(crate) trait FixedLength {
 macro_rules! encode_in_order {
     ($type:ty: $($field:ident),+ $(,)?) => {
         impl $crate::codec::Encode for $type {
-            fn encoded_len(&self) -> usize {
-                0 $(+ $crate::codec::Encode::encoded_len(&self.$field))+
-            }
-
             fn encode(&self, writer: &mut $crate::codec::Writer) {
                 $($crate::codec::Encode::encode(&self.$field, writer);)+
             }
@@ -41,23 +41,51 @@ macro_rules! encode_in_order {
 
 pub(crate) use encode_in_order;
 
-/// The bytes written so far.
-pub(crate) struct Writer(pub(super) Vec<u8>);
+/// Implements [`Encode`] and [`Decode`] for a struct as all of its fields, one after another. A number has its limits.
+macro_rules! in_order {
+    (@read $reader:ident) => { $reader.read()? };
+    (@read $reader:ident $limits:expr) => { $reader.read_with($limits)? };
+    ($type:ty: $($field:ident $(= $limits:expr)?),+ $(,)?) => {
+        $crate::codec::encode_in_order!($type: $($field),+);
+
+        impl $crate::codec::Decode for $type {
+            fn decode(reader: &mut $crate::codec::Reader<'_>, (): ()) -> Result<Self, $crate::codec::DecodeError> {
+                Ok(Self { $($field: $crate::codec::in_order!(@read reader $($limits)?)),+ })
+            }
+        }
+    };
+}
+
+pub(crate) use in_order;
+
+/// The bytes written so far, or only their number.
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+    counted: Option<usize>,
+}
 
 impl Writer {
     /// Creates an empty writer with capacity for `bytes` bytes.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
+        Self { bytes: Vec::with_capacity(bytes), counted: None }
+    }
+
+    /// Returns the bytes written.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Returns the bytes written.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 
     /// Appends bytes.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        match &mut self.counted {
+            Some(counted) => *counted += bytes.len(),
+            None => self.bytes.extend_from_slice(bytes),
+        }
     }
 }
 

@@ -19,7 +19,6 @@ pub(crate) const ENVELOPE: usize = HEADER + CHECKSUM;
 
 /// Returns the kind of a file by its first bytes, in words, or `None` if they do not begin an
 /// envelope. The bytes behind them are not checked.
-#[must_use]
 pub fn file_kind(bytes: &[u8]) -> Option<&'static str> {
     let kind = bytes.strip_prefix(MAGIC)?.get(2..4)?;
     kind_name(u16::from_le_bytes(kind.try_into().ok()?))
@@ -32,15 +31,14 @@ pub(crate) trait Content: Encode {
 
     /// Returns the envelope with the value in it. Allocates it once, so that no copy of a secret remains in memory.
     fn seal(&self) -> Vec<u8> {
-        let mut writer = Writer(Vec::with_capacity(ENVELOPE + self.encoded_len()));
+        let mut writer = Writer::with_capacity(ENVELOPE + self.encoded_len());
         writer.bytes(MAGIC);
         writer.bytes(&VERSION.to_le_bytes());
         writer.bytes(&(Self::KIND as u16).to_le_bytes());
         self.encode(&mut writer);
-        debug_assert_eq!(writer.0.len(), HEADER + self.encoded_len());
-        let digest = Sha256::digest(&writer.0);
+        let digest = Sha256::digest(writer.as_bytes());
         writer.bytes(&digest[..CHECKSUM]);
-        writer.0
+        writer.into_bytes()
     }
 
     /// Reads exactly one envelope with one value.
@@ -64,7 +62,6 @@ macro_rules! in_envelope {
 
         impl $type {
             #[doc = concat!("Returns the encoded ", $name, ".")]
-            #[must_use]
             pub fn to_bytes(&self) -> Vec<u8> {
                 $crate::codec::Content::seal(self)
             }

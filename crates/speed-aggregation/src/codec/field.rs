@@ -29,10 +29,6 @@ impl FixedLength for usize {
 
 /// A number below `2^32`, like all limits of a round.
 impl Encode for usize {
-    fn encoded_len(&self) -> usize {
-        Self::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         writer.bytes(&u32::try_from(*self).expect("the limits of a round are below 2^32").to_le_bytes());
     }
@@ -46,6 +42,13 @@ impl Decode<Limits> for usize {
         }
         Ok(found as usize)
     }
+}
+
+/// Returns the value of `all` that one byte stands for.
+pub(crate) fn of_byte<T: Copy>(all: &[T], field: &'static str, found: u8) -> Result<T, DecodeError> {
+    let max = all.len() as u64 - 1;
+    let unknown = DecodeError::Field { field, found: found.into(), min: 0, max };
+    all.get(usize::from(found)).copied().ok_or(unknown)
 }
 
 /// A set of bits. A decoder names the bits that it knows.
@@ -69,10 +72,6 @@ impl FixedLength for Flags {
 }
 
 impl Encode for Flags {
-    fn encoded_len(&self) -> usize {
-        Self::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         writer.bytes(&self.0.to_le_bytes());
     }
@@ -93,10 +92,6 @@ macro_rules! fixed_bytes {
         }
 
         impl Encode for $type {
-            fn encoded_len(&self) -> usize {
-                Self::LENGTH
-            }
-
             fn encode(&self, writer: &mut Writer) {
                 writer.bytes(self.as_bytes());
             }
@@ -113,10 +108,6 @@ macro_rules! fixed_bytes {
 fixed_bytes!(KeyId: 32, RoundId: 32, Digest: 32, AnswerSeed: 32, Signature: 64);
 
 impl Encode for &[u8] {
-    fn encoded_len(&self) -> usize {
-        self.len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         writer.bytes(self);
     }
@@ -127,10 +118,6 @@ impl FixedLength for u128 {
 }
 
 impl Encode for u128 {
-    fn encoded_len(&self) -> usize {
-        Self::LENGTH
-    }
-
     fn encode(&self, writer: &mut Writer) {
         writer.bytes(&self.to_le_bytes());
     }
@@ -143,20 +130,12 @@ impl Decode for u128 {
 }
 
 impl Encode for [u64] {
-    fn encoded_len(&self) -> usize {
-        size_of_val(self)
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.iter().for_each(|word| writer.bytes(&word.to_le_bytes()));
     }
 }
 
 impl Encode for Vec<u64> {
-    fn encoded_len(&self) -> usize {
-        self.as_slice().encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.as_slice().encode(writer);
     }
@@ -171,10 +150,6 @@ impl Decode<usize> for Vec<u64> {
 }
 
 impl<T: Encode + ?Sized> Encode for &T {
-    fn encoded_len(&self) -> usize {
-        (**self).encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         (**self).encode(writer);
     }

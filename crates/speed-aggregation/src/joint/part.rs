@@ -3,7 +3,7 @@
 use speed_core::Digest;
 
 use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, in_envelope};
-use crate::getters::getters;
+use crate::getters::{debug_as, getters};
 use crate::ids::{KeyId, RoundId};
 use crate::round::Round;
 use crate::signature::Signature;
@@ -52,7 +52,6 @@ impl OpeningPart {
     }
 
     /// Returns the digest that the opener signed, and its signature.
-    #[must_use]
     pub fn signed(&self) -> (Digest, &Signature) {
         let Self { round, result, teacher, words, signature } = self;
         (digest_to_sign(Self::KIND, &[round, result, teacher, &words.len(), words]), signature)
@@ -70,23 +69,17 @@ impl OpeningPart {
     }
 
     /// Returns whether there is one word for each ciphertext of a result of `round`.
-    #[must_use]
     pub fn agrees_with(&self, round: &Round) -> bool {
         self.words.len() == round.shape().queries() * round.outcomes().digits()
     }
 
     /// Returns the number of bytes of a round's part.
-    #[must_use]
     pub fn size(round: &Round) -> usize {
         FIXED + round.shape().queries() * round.outcomes().digits() * size_of::<u64>()
     }
 }
 
 impl Encode for OpeningPart {
-    fn encoded_len(&self) -> usize {
-        FIXED - ENVELOPE + self.words.encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.round.encode(writer);
         self.result.encode(writer);
@@ -108,8 +101,4 @@ impl Decode for OpeningPart {
 
 in_envelope!(OpeningPart, OpeningPart, "part");
 
-impl std::fmt::Debug for OpeningPart {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "OpeningPart(round {}, result {}, {} words, ..)", self.round, self.result, self.words.len())
-    }
-}
+debug_as!(OpeningPart, this => "OpeningPart(round {}, result {}, {} words, ..)", this.round, this.result, this.words.len());

@@ -10,7 +10,7 @@ use crate::answer::WORDS;
 #[cfg(feature = "student")]
 use crate::answer::{EncryptedAnswer, OpenError};
 use crate::answer_list::AnswerList;
-use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer};
+use crate::codec::{Content, Decode, DecodeError, Encode, Kind, Limits, Reader, Writer};
 use crate::ids::KeyId;
 #[cfg(feature = "student")]
 use crate::layout::outcome_of_phases;
@@ -45,11 +45,6 @@ impl Share {
 }
 
 impl Encode for Share {
-    fn encoded_len(&self) -> usize {
-        let flags = usize::LENGTH;
-        self.parameters.encoded_len() + KeyId::LENGTH + flags + 2 * Digest::LENGTH + self.words.encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.parameters.encode(writer);
         self.id.encode(writer);
@@ -80,32 +75,27 @@ macro_rules! share_with_role {
 
         impl $name {
             /// Returns the identifier of the key set.
-            #[must_use]
             pub fn id(&self) -> KeyId {
                 self.0.id
             }
 
             /// Returns the parameter set of the key.
-            #[must_use]
             pub fn parameters(&self) -> &Parameters {
                 &self.0.parameters
             }
 
             /// Returns whether the key comes from a seed, so that it is public.
-            #[must_use]
             pub fn is_simulation(&self) -> bool {
                 self.0.is_simulation
             }
 
             /// Returns SHA-256 of the file of the evaluation key that was generated with the secret key. Another evaluation key
             /// could make answers that read the share, although a verification that uses it succeeds.
-            #[must_use]
             pub fn evaluation_key(&self) -> Digest {
                 self.0.evaluation_key
             }
 
             /// Returns the bytes of the share's file, which are secret.
-            #[must_use]
             pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
                 Zeroizing::new(self.seal())
             }
@@ -120,10 +110,6 @@ macro_rules! share_with_role {
         }
 
         impl Encode for $name {
-            fn encoded_len(&self) -> usize {
-                self.0.encoded_len()
-            }
-
             fn encode(&self, writer: &mut Writer) {
                 self.0.encode(writer);
             }

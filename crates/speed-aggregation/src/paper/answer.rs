@@ -16,7 +16,6 @@ pub struct PaperAnswer {
 
 impl PaperAnswer {
     /// Returns the winner, if there is exactly one.
-    #[must_use]
     pub fn winner(&self) -> Option<usize> {
         match self.winners[..] {
             [winner] => Some(winner),

@@ -12,6 +12,7 @@ use zeroize::Zeroize;
 
 use super::answer::PaperAnswer;
 use crate::aggregator::AggregationError;
+use crate::getters::debug_as;
 use crate::random::seeder;
 use crate::threads;
 use crate::votes::NoisyVotes;
@@ -157,14 +158,12 @@ impl PaperArgmax {
     }
 
     /// Returns the size of the bootstrapping key in memory, in bytes; the paper holds two.
-    #[must_use]
     pub fn bootstrapping_key_size(&self) -> usize {
         size_of_val(self.bootstrap.as_view().data())
     }
 
     /// Returns the bytes of one encrypted count on the paper's torus of 32 bits; each teacher sends one per class and
     /// query.
-    #[must_use]
     pub fn ciphertext_size() -> usize {
         (DIMENSION + 1) * size_of::<u32>()
     }
@@ -235,11 +234,7 @@ impl Drop for PaperArgmax {
     }
 }
 
-impl std::fmt::Debug for PaperArgmax {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "PaperArgmax({} teachers, ..)", self.teachers)
-    }
-}
+debug_as!(PaperArgmax, this => "PaperArgmax({} teachers, ..)", this.teachers);
 
 /// Returns the ciphertext noise of a sum of `ciphertexts` fresh ciphertexts.
 fn noise(ciphertexts: usize) -> DynamicDistribution<u64> {

@@ -27,7 +27,6 @@ messages_of!(ProofError, ProofError::Other: TeacherError, ServerError, EncodingE
 
 impl ProofError {
     /// Returns an error about a proof key that differs from the one that the round names.
-    #[must_use]
     pub fn other_key(expected: Digest, found: Digest) -> Self {
         Self::Other(format!("proof key {found}, expected the round's key {expected}"))
     }

@@ -65,7 +65,6 @@ pub struct RoundSpec {
 impl RoundSpec {
     /// Creates the terms of a round in which all teachers must answer, each adds a share of the noise, and no mechanism
     /// is stated.
-    #[must_use]
     pub fn new(label: &[u8], shape: VoteShape, noise_bound: u64) -> Self {
         Self {
             label: Digest::of(label),

@@ -58,7 +58,6 @@ messages_of!(
 impl ServerError {
     /// Returns the status that this refusal gives the teacher; `None` if the teacher's earlier message stays in the
     /// sum, or if the refusal is not about a message.
-    #[must_use]
     pub fn status(&self) -> Option<TeacherStatus> {
         match self {
             Self::WrongKey { .. } => Some(TeacherStatus::WrongKey),

@@ -6,7 +6,8 @@ use tfhe::core_crypto::prelude::{
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::answer::{EncryptedAnswer, OpenError, WORDS};
-use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Reader, Writer};
+use crate::codec::{Content, Decode, DecodeError, Encode, Kind, Reader, Writer};
+use crate::getters::debug_as;
 use crate::ids::KeyId;
 use crate::layout::outcome_of_phases;
 use crate::outcome::Outcome;
@@ -36,7 +37,6 @@ impl SecretKey {
     }
 
     /// Returns the bytes of the key's file.
-    #[must_use]
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(self.seal())
     }
@@ -73,10 +73,6 @@ impl SecretKey {
 const BITS: usize = Parameters::TOURNAMENT_128.polynomial_size / 8;
 
 impl Encode for SecretKey {
-    fn encoded_len(&self) -> usize {
-        self.parameters.encoded_len() + KeyId::LENGTH + BITS
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.parameters.encode(writer);
         self.id.encode(writer);
@@ -107,8 +103,4 @@ impl Drop for SecretKey {
     }
 }
 
-impl std::fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SecretKey({}, ..)", self.id)
-    }
-}
+debug_as!(SecretKey, this => "SecretKey({}, ..)", this.id);

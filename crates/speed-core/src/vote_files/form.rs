@@ -24,7 +24,6 @@ pub enum VotesForm {
 
 impl VotesForm {
     /// Returns the name used on command lines and in configs.
-    #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Labels => "labels",

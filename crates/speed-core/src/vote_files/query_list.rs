@@ -20,26 +20,6 @@ const GROUP: &str = "group";
 /// The column of the encoder.
 const ENCODER: &str = "encoder";
 
-/// A file that is not a list of queries, with the line, the expected and the found.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct QueryListError(String);
-
-impl QueryListError {
-    fn column(line: usize, found: &str) -> Self {
-        Self(format!(
-            "line {line}: expected the column name, or also the columns group and encoder, each once; found the column {:?}",
-            printable(&beginning(found))
-        ))
-    }
-}
-
-impl From<TableError> for QueryListError {
-    fn from(error: TableError) -> Self {
-        Self(error.to_string())
-    }
-}
-
 /// The queries of a round by their names, in order. A query is a picture, or a group of pictures with one label for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedQueries {
@@ -65,8 +45,8 @@ impl NamedQueries {
     /// # Errors
     /// If the list is empty, too long, or has another column; if a picture occurs twice, or a cell is empty; if the name of a
     /// group is not legible, or is a path; or if the encoder is not a digest, or not the same in all lines.
-    pub fn parse(bytes: &[u8]) -> Result<Self, QueryListError> {
-        let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
+    pub fn parse(bytes: &[u8]) -> Result<Self, TableError> {
+        let mut records = Records::new(decode_text(bytes)?)?;
         let mut list = Lines::default();
         let mut columns = None;
         while let Some((line, record)) = records.next()? {
@@ -79,7 +59,7 @@ impl NamedQueries {
                 continue;
             };
             if record.len() != width {
-                return Err(TableError::ragged(line, width, record.len()).into());
+                return Err(TableError::ragged(line, width, record.len()));
             }
             list.add(line, &record[name], group.map(|group| &record[group]))?;
             encoder.map_or(Ok(()), |encoder| list.check_encoder(line, &record[encoder]))?;
@@ -91,17 +71,16 @@ impl NamedQueries {
     ///
     /// # Errors
     /// If the list has another number of queries.
-    pub fn expect_count(self, expected: usize) -> Result<Self, QueryListError> {
+    pub fn expect_count(self, expected: usize) -> Result<Self, TableError> {
         let found = self.names.len();
         if found == expected {
             return Ok(self);
         }
         let kind = if self.is_grouped() { "groups" } else { "names; a line of column names needs the column name" };
-        Err(QueryListError(format!("expected a name for each of {expected} queries, found {found} {kind}")))
+        Err(TableError(format!("expected a name for each of {expected} queries, found {found} {kind}")))
     }
 
     /// Returns the names of the queries in order: of pictures, or of groups.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -110,7 +89,6 @@ impl NamedQueries {
     ///
     /// # Panics
     /// If a query does not exist, as for a slice.
-    #[must_use]
     pub fn to_csv(&self, queries: Range<usize>) -> String {
         let line = |name: &str, group: &str, encoder: &str| {
             let group = self.is_grouped().then(|| format!(",{group}"));
@@ -127,7 +105,6 @@ impl NamedQueries {
     }
 
     /// Returns the digest of the encoder from whose vectors the queries were chosen, if the list states one.
-    #[must_use]
     pub fn encoder(&self) -> Option<Digest> {
         self.encoder
     }
@@ -136,14 +113,13 @@ impl NamedQueries {
     ///
     /// # Errors
     /// As [`Self::parse`].
-    pub fn with_pictures(&self, names: impl IntoIterator<Item = String>) -> Result<Self, QueryListError> {
+    pub fn with_pictures(&self, names: impl IntoIterator<Item = String>) -> Result<Self, TableError> {
         let mut list = Lines { encoder: self.encoder, ..Lines::default() };
         (2..).zip(names).try_for_each(|(line, name)| list.add(line, &name, None))?;
         list.finish(false)
     }
 
     /// Returns whether the queries are groups of pictures.
-    #[must_use]
     pub fn is_grouped(&self) -> bool {
         self.groups.is_some()
     }
@@ -152,7 +128,6 @@ impl NamedQueries {
     ///
     /// # Panics
     /// If the query does not exist, as for a slice.
-    #[must_use]
     pub fn pictures(&self, query: usize) -> &[String] {
         self.groups.as_ref().map_or_else(|| std::slice::from_ref(&self.names[query]), |groups| &groups[query])
     }
@@ -180,7 +155,7 @@ struct FirstLine {
 }
 
 impl Columns {
-    fn find(line: usize, record: &StringRecord) -> Result<FirstLine, QueryListError> {
+    fn find(line: usize, record: &StringRecord) -> Result<FirstLine, TableError> {
         let (width, mut name, mut group, mut encoder) = (record.len(), None, None, None);
         for (at, cell) in record.iter().enumerate() {
             let place = match cell {
@@ -191,10 +166,10 @@ impl Columns {
                     let columns = Self { width, name: 0, group: None, encoder: None };
                     return Ok(FirstLine { columns, is_header: false });
                 }
-                other => return Err(QueryListError::column(line, other)),
+                other => return Err(other_column(line, other)),
             };
             if place.replace(at).is_some() {
-                return Err(QueryListError::column(line, cell));
+                return Err(other_column(line, cell));
             }
         }
         let missing = || TableError::no_column(NAME, &record.iter().collect::<Vec<_>>().join(", "));
@@ -216,10 +191,10 @@ struct Lines {
 }
 
 impl Lines {
-    fn add(&mut self, line: usize, name: &str, group: Option<&str>) -> Result<(), QueryListError> {
+    fn add(&mut self, line: usize, name: &str, group: Option<&str>) -> Result<(), TableError> {
         if self.lines.len() == NamedQueries::MAX_PICTURES {
             let max = NamedQueries::MAX_PICTURES;
-            return Err(QueryListError(format!("line {line}: expected at most {max} pictures, found more")));
+            return Err(TableError(format!("line {line}: expected at most {max} pictures, found more")));
         }
         let column = |cell: &str, column: &str| match cell {
             "" => Err(TableError::no_key(line, column)),
@@ -228,7 +203,7 @@ impl Lines {
         column(name, NAME)?;
         match self.lines.entry(name.to_owned()) {
             Entry::Occupied(entry) => {
-                return Err(TableError::key_twice(line, &beginning(name), *entry.get()).into());
+                return Err(TableError::key_twice(line, &beginning(name), *entry.get()));
             }
             Entry::Vacant(entry) => entry.insert(line),
         };
@@ -243,7 +218,7 @@ impl Lines {
                 let is_path = group.contains(['/', '\\']) || matches!(group, "." | "..");
                 if group.len() > NamedQueries::MAX_GROUP_NAME || is_path || !is_legible(group) {
                     let (max, found) = (NamedQueries::MAX_GROUP_NAME, printable(&beginning(group)));
-                    return Err(QueryListError(format!(
+                    return Err(TableError(format!(
                         "line {line}: expected a legible group name of 1 to {max} bytes without / and \\, and not . or .., \
                          found {found:?}"
                     )));
@@ -259,9 +234,9 @@ impl Lines {
     }
 
     /// Checks that all lines have the same encoder.
-    fn check_encoder(&mut self, line: usize, cell: &str) -> Result<(), QueryListError> {
+    fn check_encoder(&mut self, line: usize, cell: &str) -> Result<(), TableError> {
         let wrong = |expected: &str| {
-            QueryListError(format!("line {line}: expected {expected}, found {:?}", printable(&beginning(cell))))
+            TableError(format!("line {line}: expected {expected}, found {:?}", printable(&beginning(cell))))
         };
         let digest = "the SHA-256 of an encoder, 64 hexadecimal digits in lower case";
         let found: Digest = cell.parse().map_err(|_| wrong(digest))?;
@@ -269,13 +244,21 @@ impl Lines {
         if expected == found { Ok(()) } else { Err(wrong(&format!("one encoder in all lines, {}", expected.to_hex()))) }
     }
 
-    fn finish(self, is_grouped: bool) -> Result<NamedQueries, QueryListError> {
+    fn finish(self, is_grouped: bool) -> Result<NamedQueries, TableError> {
         if self.names.is_empty() {
-            return Err(TableError::empty().into());
+            return Err(TableError::empty());
         }
         let groups = is_grouped.then_some(self.groups);
         Ok(NamedQueries { names: self.names, groups, encoder: self.encoder })
     }
+}
+
+/// Returns the error of a column that a list does not have, or has twice.
+fn other_column(line: usize, found: &str) -> TableError {
+    TableError(format!(
+        "line {line}: expected the column name, or also the columns group and encoder, each once; found the column {:?}",
+        printable(&beginning(found))
+    ))
 }
 
 /// Returns the beginning of a cell, for messages.

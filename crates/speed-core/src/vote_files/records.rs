@@ -12,7 +12,6 @@ use crate::vote_files::error::TableError;
 const DELIMITERS: [char; 3] = [',', ';', '\t'];
 
 /// Returns a text as a cell of CSV, in quotes if it needs them.
-#[must_use]
 pub fn csv_cell(text: &str) -> String {
     let is_plain = text.chars().all(|letter| letter.is_alphanumeric() || "-_./".contains(letter));
     if is_plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }

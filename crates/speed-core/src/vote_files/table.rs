@@ -263,11 +263,7 @@ pub(crate) fn number(cell: &str) -> Option<i64> {
     })
 }
 
-impl std::fmt::Debug for Table {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Table({} x {}, ..)", self.rows, self.columns)
-    }
-}
+crate::debug_as!(Table, this => "Table({} x {}, ..)", this.rows, this.columns);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Vote, VoteCounts, VoteShape, Votes, VotesError};
+use crate::{Vote, VoteCounts, VoteShape, Votes, VotesError, getters};
 
 use crate::vote_files::form::{FormError, Known, VotesForm, decide};
 use crate::vote_files::table::{EMPTY, Table};
@@ -122,41 +122,20 @@ impl VoteFile {
         }
     }
 
-    /// Returns the form of the file.
-    #[must_use]
-    pub fn form(&self) -> VotesForm {
-        self.form
-    }
-
-    /// Returns the number of teachers.
-    #[must_use]
-    pub fn teachers(&self) -> usize {
-        self.teachers
-    }
-
-    /// Returns whether the number of teachers is only the sum of every histogram. It is too small if a teacher's votes are
-    /// empty on every query.
-    #[must_use]
-    pub fn has_teachers_from_sum(&self) -> bool {
-        self.teachers_from_sum
-    }
-
-    /// Returns the number of queries that are used.
-    #[must_use]
-    pub fn queries(&self) -> usize {
-        self.queries
-    }
-
-    /// Returns the number of queries in the file.
-    #[must_use]
-    pub fn queries_in_file(&self) -> usize {
-        self.queries_in_file
-    }
-
-    /// Returns the number of classes; `None` for labels with an unknown number of classes.
-    #[must_use]
-    pub fn classes(&self) -> Option<usize> {
-        self.classes
+    getters! {
+        /// Returns the form of the file.
+        form: VotesForm,
+        /// Returns the number of teachers.
+        teachers: usize,
+        /// Returns whether the number of teachers is only the sum of every histogram. It is too small if a teacher's votes are
+        /// empty on every query.
+        has_teachers_from_sum: bool = teachers_from_sum,
+        /// Returns the number of queries that are used.
+        queries: usize,
+        /// Returns the number of queries in the file.
+        queries_in_file: usize,
+        /// Returns the number of classes; `None` for labels with an unknown number of classes.
+        classes: Option<usize>,
     }
 
     /// Returns the histograms of some queries.

@@ -14,7 +14,7 @@ use speed_core::{Classes, NoisePlacement, RandomnessKind};
 use speed_round::network::{ClientOptions, SendReport, fetch_log, send};
 use speed_round::student::{RoundOptions, keygen, round};
 use speed_round::teacher::values;
-use speed_round::{Identity, Party, Refused, Role, Roster, RoundFile, RoundRandomness, Terms, generate_identity};
+use speed_round::{Identity, Party, Refused, Role, Roster, RoundFile, RoundRandomness, Terms, generate_party};
 use tempfile::TempDir;
 
 const RANDOMNESS: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
@@ -73,7 +73,7 @@ impl Round {
         let folder = &self.folder;
         let party = |role, name: String| -> Result<Party, Box<dyn Error>> {
             let path = folder.join(format!("{name}.key"));
-            generate_identity(role, &name, &path)?;
+            generate_party(role, &name, (1, None), &path)?;
             Ok(Party::new(&name, Identity::read(&path)?.key())?)
         };
         let (student, server) = (party(Role::Student, "student".into())?, party(Role::Server, "server".into())?);

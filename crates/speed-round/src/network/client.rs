@@ -144,7 +144,7 @@ impl Caller {
     }
 
     fn refused(&self, fault: &Fault) -> Refused {
-        Refused::fault(fault.at(&self.server))
+        Refused::fault(format_args!("{}: {fault}", self.server))
     }
 
     /// Retries until there is an answer, a refusal, or no time left. An attempt ends with this time too, or after the time of one request if that
@@ -159,7 +159,7 @@ impl Caller {
                     Ok(answer) => return Ok(answer),
                     Err(fault) if !fault.is_passing() => return Err(this.refused(&fault)),
                     Err(fault) if matches!(fault, Fault::Late) || start.elapsed() + pause > this.patience => {
-                        let message = format!("{} (tried for {:.0?})", fault.at(&this.server), start.elapsed());
+                        let message = format!("{}: {fault} (tried for {:.0?})", this.server, start.elapsed());
                         return Err(Refused::new(ExitCode::InputOutput, message));
                     }
                     Err(fault) => tracing::debug!(%fault, "asking again"),

@@ -43,15 +43,6 @@ impl Fault {
         Self::Answer(format!("returns an invalid {expected}"))
     }
 
-    /// Describes the fault together with the server where it happened.
-    pub(crate) fn at(&self, server: &str) -> String {
-        match self {
-            // The error already names the server.
-            Self::Connection(error) => error.to_string(),
-            fault => format!("{server}: {fault}"),
-        }
-    }
-
     /// Returns whether the same request may succeed later.
     pub(crate) fn is_passing(&self) -> bool {
         match self {

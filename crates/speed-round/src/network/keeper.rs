@@ -17,10 +17,13 @@ const BATCH: usize = 256;
 /// The answer to a message.
 pub(crate) type Decision = Result<Receipt, Refusal>;
 
+/// Where the decision about a message goes. A message that still has to be checked goes back.
+type Reply = oneshot::Sender<Result<Decision, Admitted>>;
+
 enum KeeperRequest {
-    /// The message is returned if it still has to be checked.
-    Ask(Admitted, oneshot::Sender<Result<Decision, Admitted>>),
-    Keep(Admitted, oneshot::Sender<Decision>),
+    /// Decides about the message without storing it.
+    Ask(Admitted, Reply),
+    Keep(Admitted, Reply),
     /// Includes the message's SHA-256.
     Note(Digest, Refusal, oneshot::Sender<Refusal>),
     Close(oneshot::Sender<()>),
@@ -71,7 +74,7 @@ impl KeeperHandle {
     pub(crate) async fn keep(&self, message: Admitted) -> Option<Decision> {
         let (reply, kept) = oneshot::channel();
         self.0.send(KeeperRequest::Keep(message, reply)).ok()?;
-        kept.await.ok()
+        kept.await.ok()?.ok()
     }
 
     /// Records in the log that a message was refused, and returns the refusal. `None` if the keeper has ended.
@@ -90,22 +93,6 @@ impl KeeperHandle {
     }
 }
 
-/// A recipient of the decision about a message.
-enum PendingReply {
-    Check(oneshot::Sender<Result<Decision, Admitted>>),
-    Store(oneshot::Sender<Decision>),
-}
-
-impl PendingReply {
-    /// Sends the decision. A client that has disconnected can ask again, and gets the same receipt.
-    fn send(self, decision: Decision) {
-        match self {
-            Self::Check(reply) => drop(reply.send(Ok(decision))),
-            Self::Store(reply) => drop(reply.send(decision)),
-        }
-    }
-}
-
 fn keep(server: &RoundServer, queue: &Receiver<KeeperRequest>, count: &watch::Sender<usize>) -> Result<(), Refused> {
     let mut reception = Reception::open(server)?;
     count.send_replace(reception.received());
@@ -116,13 +103,9 @@ fn keep(server: &RoundServer, queue: &Receiver<KeeperRequest>, count: &watch::Se
         for order in std::iter::once(first).chain(queue.try_iter()) {
             match order {
                 KeeperRequest::Ask(message, reply) if !reception.is_decided(&message) => drop(reply.send(Err(message))),
-                KeeperRequest::Ask(message, reply) => {
+                KeeperRequest::Ask(message, reply) | KeeperRequest::Keep(message, reply) => {
                     messages.push(message);
-                    replies.push(PendingReply::Check(reply));
-                }
-                KeeperRequest::Keep(message, reply) => {
-                    messages.push(message);
-                    replies.push(PendingReply::Store(reply));
+                    replies.push(reply);
                 }
                 KeeperRequest::Note(message, refusal, reply) => {
                     refusals.push((message, refusal));
@@ -137,7 +120,8 @@ fn keep(server: &RoundServer, queue: &Receiver<KeeperRequest>, count: &watch::Se
         // An error ends the thread and drops the replies, so no message is acknowledged.
         let decisions = reception.keep(&messages, &refusals)?;
         count.send_replace(reception.received());
-        replies.into_iter().zip(decisions).for_each(|(reply, decision)| reply.send(decision));
+        // A client that has disconnected can ask again, and gets the same receipt.
+        replies.into_iter().zip(decisions).for_each(|(reply, decision)| drop(reply.send(Ok(decision))));
         for (reply, (_, refusal)) in refused.into_iter().zip(refusals) {
             let _ = reply.send(refusal);
         }

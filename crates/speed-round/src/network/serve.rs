@@ -300,7 +300,6 @@ static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether to leave a signal to stop (SIGTERM, SIGINT) to a server of this process, which ends by itself while it serves, but not
 /// while it loads keys. This is so for the first signal only, and the caller alone counts: the server may see the signal before or after.
-#[must_use]
 pub fn ends_by_itself() -> bool {
     ENDS_BY_ITSELF.swap(false, Ordering::AcqRel)
 }

@@ -5,7 +5,7 @@ use speed_aggregation::proofs::{ProofKey, Proofs};
 use speed_aggregation::protocol::{Submission, TeacherStatus};
 use speed_aggregation::{Message, PublicKey, Server};
 
-use crate::refusal::Rejection;
+use crate::refusal::Refusal;
 use crate::round_file::RoundFile;
 
 /// The checks of messages for a round. In order: an envelope of this version and kind; its checksum; the limits of its
@@ -29,11 +29,11 @@ pub(super) struct ProofChecks {
 impl Admission<'_> {
     /// Reads a message, adds it to the sum, and returns its teacher. If `is_proven`, its proofs were checked before the
     /// registry stored it.
-    pub(super) fn admit(&self, server: &mut Server, bytes: &[u8], is_proven: bool) -> Result<usize, Rejection> {
+    pub(super) fn admit(&self, server: &mut Server, bytes: &[u8], is_proven: bool) -> Result<usize, Refusal> {
         let submission = self.authenticate(bytes)?;
         let message = submission.message();
         // Cheap checks first: whether the message counts at all, and only then its proofs.
-        let by_server = |error| Rejection::by_server(message.teacher(), error);
+        let by_server = |error| Refusal::by_server(message.teacher(), error);
         server.check(message).map_err(by_server)?;
         if !is_proven {
             self.check_proofs(&submission)?;
@@ -43,77 +43,62 @@ impl Admission<'_> {
     }
 
     /// Checks that a message is for the round.
-    pub(super) fn check_terms(&self, message: &Message) -> Result<(), Rejection> {
-        let (file, teacher) = (self.file, message.teacher());
-        let (shape, found) = (file.round().shape(), (message.queries(), message.classes()));
-        let expected = (shape.queries(), shape.classes());
-        let error = if message.key() != file.key() {
-            ServerError::WrongKey { teacher, expected: file.key(), found: message.key() }
-        } else if message.round() != file.id() {
-            ServerError::WrongRound { teacher, expected: file.id(), found: message.round() }
-        } else if expected != found {
-            ServerError::Shape { teacher, expected, found }
-        } else {
-            return Ok(());
-        };
-        Err(Rejection::by_server(teacher, error))
+    pub(super) fn check_terms(&self, message: &Message) -> Result<(), Refusal> {
+        let ids = (self.file.key(), self.file.id());
+        let checked = message.check_terms(ids, self.file.round());
+        checked.map_err(|error| Refusal::by_server(message.teacher(), error))
     }
 
     /// Checks the proofs of a message, if the round requires them. Takes about a tenth of a core-second for a thousand
     /// values.
-    pub(super) fn check_proofs(&self, submission: &Submission) -> Result<(), Rejection> {
+    pub(super) fn check_proofs(&self, submission: &Submission) -> Result<(), Refusal> {
         let message = submission.message();
         let Some(ProofChecks { public_key, proof_key }) = self.checks else {
             let teacher = message.teacher();
-            return Err(Rejection::by_server(teacher, ServerError::Late { teacher }));
+            return Err(Refusal::by_server(teacher, ServerError::Late { teacher }));
         };
         let Some(key) = proof_key else { return Ok(()) };
         let checked = Proofs::from_bytes(submission.proofs())
             .and_then(|proofs| key.verify(public_key, self.file.round(), message, &proofs));
-        checked.map_err(|fault| Rejection {
-            teacher: Some(message.teacher()),
-            reason: TeacherStatus::Unproven.name(),
-            message: fault.to_string(),
-            status: Some(TeacherStatus::Unproven),
-        })
+        checked.map_err(|fault| Refusal::of_status(message.teacher(), TeacherStatus::Unproven, fault))
     }
 
     /// Reads a message and checks that it is signed by the teacher that it names.
-    pub(super) fn authenticate(&self, bytes: &[u8]) -> Result<Submission, Rejection> {
+    pub(super) fn authenticate(&self, bytes: &[u8]) -> Result<Submission, Refusal> {
         let submission = Submission::from_bytes(bytes).map_err(|error| self.unreadable(bytes, error))?;
         let (teacher, teachers) = (submission.message().teacher(), self.file.roster().teachers());
         let Some(party) = teachers.get(teacher) else {
             let error = ServerError::UnknownTeacher { teacher, teachers: teachers.len() };
-            return Err(Rejection { teacher: None, ..Rejection::by_server(teacher, error) });
+            return Err(Refusal { teacher: None, ..Refusal::by_server(teacher, error) });
         };
         let (digest, signature) = submission.signed();
         if !party.key().verifies(digest, signature) {
             let name = party.name();
             let message =
                 format!("claims to come from teacher {teacher}, {name:?}, but does not have that party's signature");
-            return Err(Rejection::of_stranger("forged", message));
+            return Err(Refusal::of_stranger("forged", message));
         }
         Ok(submission)
     }
 
     /// Distinguishes files that were truncated or damaged in transit from files that never were messages.
-    fn unreadable(&self, bytes: &[u8], error: DecodeError) -> Rejection {
+    fn unreadable(&self, bytes: &[u8], error: DecodeError) -> Refusal {
         let least = Submission::min_size(self.file.round());
         match error {
             // A file that ends within the magic bytes must be a prefix of them.
             _ if !Message::MAGIC.starts_with(&bytes[..bytes.len().min(Message::MAGIC.len())]) => {
-                Rejection::of_stranger("not-a-message", DecodeError::Magic)
+                Refusal::of_stranger("not-a-message", DecodeError::Magic)
             }
             DecodeError::Magic | DecodeError::Version { .. } | DecodeError::Kind { .. } => {
-                Rejection::of_stranger("not-a-message", error)
+                Refusal::of_stranger("not-a-message", error)
             }
             // The end of a truncated file is read as its checksum.
             DecodeError::Length { .. } | DecodeError::Checksum if bytes.len() < least => {
                 let found = bytes.len();
                 let message = format!("{found} bytes, a message of this round has at least {least}");
-                Rejection::of_stranger("truncated", message)
+                Refusal::of_stranger("truncated", message)
             }
-            error => Rejection::of_stranger("damaged", error),
+            error => Refusal::of_stranger("damaged", error),
         }
     }
 }

@@ -8,11 +8,11 @@ use speed_core::{printable, read_regular};
 
 use crate::error::{Refused, beginning};
 use crate::files::{unreadable, visible_files};
-use crate::refusal::{EARLIER, OVERSIZED, Refusal, Rejection, UNREADABLE};
+use crate::refusal::{EARLIER, OVERSIZED, Refusal, UNREADABLE};
 use crate::registry::RoundRegistry;
 
 /// The receiver of a message, given its bytes and whether its proofs were checked before.
-pub(super) type Take<'a> = dyn FnMut(&[u8], bool) -> Result<(), Rejection> + 'a;
+pub(super) type Take<'a> = dyn FnMut(&[u8], bool) -> Result<(), Refusal> + 'a;
 
 /// The transport by which messages of a round reach the server: a directory, or a network.
 pub(super) trait Inbox {
@@ -45,9 +45,9 @@ impl Inbox for FolderInbox {
         let refusals = self.files.iter().map(|path| {
             let read = read_regular(path, max as u64).map_err(|error| {
                 let is_long = error.kind() == std::io::ErrorKind::FileTooLarge;
-                Rejection::of_stranger(if is_long { OVERSIZED } else { UNREADABLE }, unreadable(&error))
+                Refusal::of_stranger(if is_long { OVERSIZED } else { UNREADABLE }, unreadable(&error))
             });
-            read.and_then(|bytes| take(&bytes, false)).map_err(|rejection| rejection.into_refusal(name(path)))
+            read.and_then(|bytes| take(&bytes, false)).map_err(|refusal| refusal.with_file(name(path)))
         });
         Ok(refusals.filter_map(Result::err).collect())
     }
@@ -65,18 +65,16 @@ pub(super) struct RegistryInbox<'a> {
 impl Inbox for RegistryInbox<'_> {
     fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, Refused> {
         let (mut refusals, mut received) = (Vec::new(), HashSet::new());
-        let of_registry = |rejection: Rejection| rejection.into_refusal("registry".to_owned());
+        let of_registry = |refusal: Refusal| refusal.with_file("registry");
         self.registry.for_each_received(self.round, &mut |teacher, bytes| {
             received.insert(teacher);
             refusals.extend(take(bytes, true).map_err(of_registry).err());
         })?;
         let refused = self.registry.refused(self.round)?;
-        refusals.extend(refused.into_iter().filter(|(teacher, _)| !received.contains(teacher)).map(
-            |(teacher, status)| {
-                let (teacher, reason, status) = (Some(teacher as usize), status.name(), Some(status));
-                of_registry(Rejection { teacher, reason, message: EARLIER.to_owned(), status })
-            },
-        ));
+        let earlier = refused.into_iter().filter(|(teacher, _)| !received.contains(teacher));
+        refusals.extend(
+            earlier.map(|(teacher, status)| of_registry(Refusal::of_status(teacher as usize, status, EARLIER))),
+        );
         if let Some(folder) = self.then {
             refusals.extend(folder.offer(max, take)?);
         }

@@ -15,11 +15,11 @@ use super::inbox::Inbox;
 use super::notes::Notes;
 use super::options::ServerOptions;
 use super::report::Progress;
-use crate::charge::{charge, expect_uncharged, of_server};
+use crate::charge::RoundLedger;
 use crate::error::Refused;
 use crate::files::{Access, hash_file, write_once_for};
 use crate::identity::Identity;
-use crate::refusal::{Refusal, Rejection};
+use crate::refusal::Refusal;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 
@@ -56,13 +56,7 @@ impl Labelling<'_> {
             None => self.sum(key)?,
         };
         // The server's ledger is about all parties, so it states the largest.
-        charge(
-            &self.options.ledger,
-            of_server(self.file),
-            server.teachers_received(),
-            self.file.round().largest_party(),
-            sum,
-        )?;
+        self.ledger().charge(server.teachers_received(), self.file.round().largest_party(), sum)?;
         if let Some(copies) = &self.options.copies {
             copy_messages(copies, self.file, self.inbox, self.registry)?;
         }
@@ -73,6 +67,10 @@ impl Labelling<'_> {
         let made = LogEntry::of_round(LogEvent::Result, Digest::of(&bytes));
         self.registry.finish(self.file.id(), &bytes, &[made])?;
         Ok(EvaluatedRound { result, bytes, refused, resumed })
+    }
+
+    fn ledger(&self) -> RoundLedger<'_> {
+        RoundLedger::of_server(&self.options.ledger, self.file)
     }
 
     /// Resumes with a closed sum: every message that was not counted is late.
@@ -87,7 +85,7 @@ impl Labelling<'_> {
 
     /// Sums the available messages, adds the server's noise if the round requires it, closes the sum and keeps it.
     fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), Refused> {
-        expect_uncharged(&self.options.ledger, of_server(self.file), self.registry.path())?;
+        self.ledger().expect_uncharged(self.registry.path())?;
         let circuit = ExactCircuit::try_from(self.options.circuit)?;
         let seed = AnswerSeed::draw(&self.options.randomness.keys(), self.file.id())?;
         let server = Server::new(key, self.file.round().clone())?.with_circuit(circuit.into())?;
@@ -117,8 +115,8 @@ impl Labelling<'_> {
             }
             let (event, teacher) = match &admitted {
                 Ok(teacher) => (LogEvent::Counted, Some(*teacher)),
-                Err(rejection) if rejection.is_duplicate() => (LogEvent::Duplicate, rejection.teacher),
-                Err(rejection) => (LogEvent::Refused, rejection.teacher),
+                Err(refusal) if refusal.is_duplicate() => (LogEvent::Duplicate, refusal.teacher),
+                Err(refusal) => (LogEvent::Refused, refusal.teacher),
             };
             // Otherwise anyone could fill the log with unsigned messages, and a teacher with signed ones.
             if let Some(entry) = teacher.map(|teacher| LogEntry::of_message(event, teacher, digest))
@@ -226,10 +224,10 @@ pub(super) fn copy_messages(
 }
 
 /// Returns whether a message was refused because it is already in the sum: the same file came by two ways.
-fn is_again(admitted: &Result<usize, Rejection>, digest: Digest, counted: &HashMap<usize, Digest>) -> bool {
+fn is_again(admitted: &Result<usize, Refusal>, digest: Digest, counted: &HashMap<usize, Digest>) -> bool {
     match admitted {
-        Err(rejection) => {
-            rejection.is_duplicate() && rejection.teacher.is_some_and(|teacher| counted.get(&teacher) == Some(&digest))
+        Err(refusal) => {
+            refusal.is_duplicate() && refusal.teacher.is_some_and(|teacher| counted.get(&teacher) == Some(&digest))
         }
         Ok(_) => false,
     }
@@ -249,8 +247,8 @@ pub(super) fn late(
         let teacher = submission.message().teacher();
         match statuses[teacher] {
             TeacherStatus::Counted if counted.get(&teacher) == Some(&Digest::of(bytes)) => Ok(()),
-            TeacherStatus::Counted => Err(Rejection::by_server(teacher, ServerError::Duplicate { teacher })),
-            _ => Err(Rejection::by_server(teacher, ServerError::Late { teacher })),
+            TeacherStatus::Counted => Err(Refusal::by_server(teacher, ServerError::Duplicate { teacher })),
+            _ => Err(Refusal::by_server(teacher, ServerError::Late { teacher })),
         }
     })?;
     refused.retain(|refusal| refusal.stands(statuses));

@@ -11,7 +11,7 @@ use super::notes::Notes;
 use super::round_server::RoundServer;
 use crate::error::Refused;
 use crate::party_key::PartyKey;
-use crate::refusal::{Refusal, Rejection};
+use crate::refusal::Refusal;
 
 /// A message of the round that its teacher signed and sent. It is not stored yet, and its proofs may be unchecked.
 #[derive(Debug)]
@@ -38,14 +38,14 @@ impl RoundServer {
             let teacher = submission.message().teacher();
             if self.file().roster().teacher(from) != Some(teacher) {
                 let message = format!("is signed by teacher {teacher}, but was brought by {from}");
-                return Err(Rejection::of_stranger("forged", message));
+                return Err(Refusal::of_stranger("forged", message));
             }
             admission.check_terms(submission.message())?;
             Ok(teacher)
         };
         match check(&bytes) {
             Ok(teacher) => Ok(Admitted { teacher, digest: Digest::of(&bytes), bytes }),
-            Err(rejection) => Err(rejection.into_refusal(format!("brought by {}", self.name_of(from)))),
+            Err(refusal) => Err(refusal.with_file(format!("brought by {}", self.name_of(from)))),
         }
     }
 
@@ -62,7 +62,7 @@ impl RoundServer {
     pub(crate) fn check_proofs(&self, message: &Admitted) -> Result<(), Refusal> {
         let admission = self.admission();
         let checked = admission.authenticate(&message.bytes).and_then(|submission| admission.check_proofs(&submission));
-        checked.map_err(|rejection| rejection.into_refusal("upload".to_owned()))
+        checked.map_err(|refusal| refusal.with_file("upload"))
     }
 }
 
@@ -171,7 +171,7 @@ impl<'a> Reception<'a> {
                 return Ok(self.receipt(before, message));
             }
         };
-        Err(Rejection::by_server(*teacher, error).into_refusal("upload".to_owned()))
+        Err(Refusal::by_server(*teacher, error).with_file("upload"))
     }
 
     /// Records a refusal, unless the log is closed (it then belongs to the result) or has enough refusals.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::RoundLog;
 use speed_aggregation::protocol::{SignedResult, TeacherStatus};
-use speed_core::{Digest, NoisePlacement};
+use speed_core::{Digest, NoisePlacement, getters};
 
 use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, RegistryInbox};
@@ -14,7 +14,7 @@ use super::labelling::{EvaluatedRound, Labelling, copy_messages, late};
 use super::options::ServerOptions;
 use super::report::{Progress, ServerReport};
 use super::reveal::server_identity;
-use crate::charge::{expect_budget, expect_uncharged, expect_writable, of_server};
+use crate::charge::RoundLedger;
 use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::decode_input;
@@ -66,22 +66,21 @@ impl RoundServer {
     /// writable, must have budget for the smallest number of teachers, and must not contain a charge for this round if the
     /// registry has no sum of it.
     fn expect_to_be_charged(&self) -> Result<(), Refused> {
-        let (ledger, file) = (&self.options.ledger, &self.file);
+        let ledger = RoundLedger::of_server(&self.options.ledger, &self.file);
         if !self.is_closed()? {
-            expect_uncharged(ledger, of_server(file), self.registry.path())?;
+            ledger.expect_uncharged(self.registry.path())?;
         }
-        expect_budget(ledger, of_server(file), self.minimum)?;
-        expect_writable(ledger, file)
+        ledger.expect_budget(self.minimum)?;
+        ledger.expect_writable()
     }
 
-    /// Returns the round's file.
-    pub(crate) fn file(&self) -> &RoundFile {
-        &self.file
-    }
-
-    /// Returns the smallest number of teachers whose messages the sum needs.
-    pub(crate) fn minimum(&self) -> usize {
-        self.minimum
+    getters! {
+        /// Returns the round's file.
+        pub(crate) file: &RoundFile,
+        /// Returns the smallest number of teachers whose messages the sum needs.
+        pub(crate) minimum: usize,
+        /// Returns the server's signing key.
+        pub(crate) identity: &Identity,
     }
 
     /// Returns the time at which the round was first served, according to the registry. If the registry has no time
@@ -173,11 +172,6 @@ impl RoundServer {
 
     pub(super) fn registry(&self) -> &RoundRegistry {
         &self.registry
-    }
-
-    /// Returns the server's signing key.
-    pub(crate) fn identity(&self) -> &Identity {
-        &self.identity
     }
 
     pub(super) fn admission(&self) -> Admission<'_> {

@@ -174,7 +174,7 @@ impl Claim {
         let log = RoundLog::from_bytes(&bytes).map_err(|fault| refused(&options.log, FileKind::LOG, fault))?;
         check_log_signature(&log, &file).map_err(Refused::input(&options.log))?;
         let form = LogForm::read(log.entries(), file.round());
-        if form.as_ref().is_ok_and(|form| form.result().is_none()) {
+        if form.as_ref().is_ok_and(|form| form.result.is_none()) {
             return Err(Refused::input(&options.log)("ends before the result: fetch the log again"));
         }
         let seed = decode_input(&options.seed, FileKind::REVEALED_SEED, RevealedSeed::from_bytes)?;
@@ -187,14 +187,14 @@ impl Claim {
 
     /// Returns whether the log names another result or another sum than the result.
     fn log_differs(&self, form: &LogForm) -> bool {
-        form.result() != Some(self.digest) || form.sum() != Some(self.result.sum())
+        form.result != Some(self.digest) || form.sum != Some(self.result.sum())
     }
 
     /// Returns the first party that only one of log and result counts.
     fn other_party(&self, form: &LogForm) -> Option<String> {
         let statuses = self.result.list().statuses().iter().enumerate();
-        let mut differing = statuses
-            .filter(|(party, status)| (**status == TeacherStatus::Counted) != form.counted().contains_key(party));
+        let mut differing =
+            statuses.filter(|(party, status)| (**status == TeacherStatus::Counted) != form.counted.contains_key(party));
         let (teacher, _) = differing.next()?;
         Some(format!("log and result contradict each other about teacher {teacher}: only one of them counts it"))
     }
@@ -210,7 +210,7 @@ impl Claim {
             .with_answer_seed(self.seed.seed().clone());
         // The form counts no message twice.
         let mut missing: HashMap<Digest, usize> =
-            form.counted().iter().map(|(party, digest)| (*digest, *party)).collect();
+            form.counted.iter().map(|(party, digest)| (*digest, *party)).collect();
         let mut signer = None;
         let inbox = FolderInbox::open(&options.messages)?;
         let refused = inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, _| match missing

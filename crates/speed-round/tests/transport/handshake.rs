@@ -30,16 +30,16 @@ async fn a_known_client_is_known_by_its_key() {
 async fn an_unknown_client_hears_that_it_is_not_on_the_roster() {
     let server = Server::start(patient()).await;
     let refused = server.get(STRANGER, "/key").await;
-    assert!(matches!(refused, Err(ClientError::NotOnRoster { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(ClientError::NotOnRoster)), "{refused:?}");
     // Also if it is told while it writes more than the buffers between the two hold.
     let mut client = server.connect(STRANGER).await.expect("the client's part of the handshake");
     let upload = client.request(Method::POST, "/length", &[], vec![0; 32 << 20].into(), 100).await;
-    assert!(matches!(upload, Err(ClientError::NotOnRoster { .. })), "{upload:?}");
+    assert!(matches!(upload, Err(ClientError::NotOnRoster)), "{upload:?}");
     // And if it was told long before its first request.
     let mut client = server.connect(STRANGER).await.expect("the client's part of the handshake");
     server.until("refused", |counters| counters.refused_handshake() == 3).await;
     let late = fetch(&mut client, "/key").await;
-    assert!(matches!(late, Err(ClientError::NotOnRoster { .. })), "{late:?}");
+    assert!(matches!(late, Err(ClientError::NotOnRoster)), "{late:?}");
     let again = fetch(&mut client, "/key").await;
     assert!(matches!(again, Err(ClientError::BrokenOff { .. })), "{again:?}");
     server.expect_service().await;
@@ -65,8 +65,7 @@ async fn a_client_refuses_another_server_and_says_which() {
     let server = Server::start(patient()).await;
     let tls = client_config(&key(TEACHER), public(STRANGER)).expect("a configuration");
     let refused = Client::connect(&server.address.to_string(), Arc::new(tls), AGES).await;
-    let Err(ClientError::WrongServer { address, reason }) = refused else { panic!("{refused:?}") };
-    assert_eq!(address, server.address.to_string());
+    let Err(ClientError::WrongServer { reason }) = refused else { panic!("{refused:?}") };
     assert_eq!(reason, "expected the key ca93ac1705187071, found 8a88e3dd7409f195");
     server.until("refused", |counters| counters.refused_handshake() == 1).await;
     server.expect_service().await;

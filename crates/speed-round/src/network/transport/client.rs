@@ -59,8 +59,8 @@ impl Client {
     /// If no address answers in time, or a server other than that of `tls` does. If several addresses fail, a failure
     /// of TLS takes precedence.
     pub async fn connect(address: &str, tls: Arc<ClientConfig>, timeout: Duration) -> Result<Self, ClientError> {
-        let late = || ClientError::Timeout { address: address.to_owned(), awaited: "connection", after: timeout };
-        let refused = |source| ClientError::Connect { address: address.to_owned(), source };
+        let late = || ClientError::Timeout { awaited: "connection", after: timeout };
+        let refused = |source| ClientError::Connect { source };
         let start = Instant::now();
         let found = within(timeout, lookup_host(address)).await.map_err(|_| late())?.map_err(refused)?;
         let found: Vec<SocketAddr> = found.collect();
@@ -69,7 +69,7 @@ impl Client {
         for (tried, ip) in found.iter().enumerate() {
             let shares = u32::try_from(found.len() - tried).unwrap_or(u32::MAX);
             let share = timeout.saturating_sub(start.elapsed()) / shares;
-            let attempt = within(share, connect_one(address, *ip, &connector));
+            let attempt = within(share, connect_one(*ip, &connector));
             match attempt.await.unwrap_or_else(|_| Err(late())) {
                 Ok((sender, connection)) => {
                     return Ok(Self { address: address.to_owned(), timeout, sender, connection: Some(connection) });
@@ -99,12 +99,8 @@ impl Client {
         max_reply: usize,
     ) -> Result<Reply, ClientError> {
         let request = self.build(method, path, headers, body)?;
-        let reply = match within(self.timeout, self.exchange(request, max_reply)).await {
-            Ok(reply) => reply,
-            Err(_) => {
-                Err(ClientError::Timeout { address: self.address.clone(), awaited: "reply", after: self.timeout })
-            }
-        };
+        let reply = within(self.timeout, self.exchange(request, max_reply)).await;
+        let reply = reply.unwrap_or(Err(ClientError::Timeout { awaited: "reply", after: self.timeout }));
         if reply.is_err() {
             // The rest of this reply must not be mistaken for the next one.
             self.close();
@@ -119,8 +115,7 @@ impl Client {
         headers: &[(&str, String)],
         body: Bytes,
     ) -> Result<Request<Full<Bytes>>, ClientError> {
-        let refused =
-            |text: &str| ClientError::Request { address: self.address.clone(), found: text.chars().take(80).collect() };
+        let refused = |text: &str| ClientError::Request { found: text.chars().take(80).collect() };
         let uri = Uri::try_from(path).ok().filter(|_| path.starts_with('/')).ok_or_else(|| refused(path))?;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
@@ -157,7 +152,7 @@ impl Client {
             // Frames without data are trailers, which neither side sends.
             let Ok(data) = frame.into_data() else { continue };
             if data.len() > max - body.len() {
-                return Err(ClientError::ReplyTooLong { address: self.address.clone(), max });
+                return Err(ClientError::ReplyTooLong { max });
             }
             body.extend_from_slice(&data);
         }
@@ -173,10 +168,10 @@ impl Client {
             let ended = within(LAST_WORDS, connection).await;
             stop.abort();
             if let Ok(Ok(Err(cause))) = ended {
-                return ClientError::of_connection(&self.address, &cause);
+                return ClientError::of_connection(&cause);
             }
         }
-        ClientError::of_connection(&self.address, &error)
+        ClientError::of_connection(&error)
     }
 
     fn close(&mut self) {
@@ -193,18 +188,16 @@ impl Drop for Client {
 }
 
 async fn connect_one(
-    address: &str,
     ip: SocketAddr,
     connector: &TlsConnector,
 ) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<hyper::Result<()>>), ClientError> {
-    let refused = |source| ClientError::Connect { address: address.to_owned(), source };
-    let stream = TcpStream::connect(ip).await.map_err(refused)?;
+    let stream = TcpStream::connect(ip).await.map_err(|source| ClientError::Connect { source })?;
     // Otherwise the end of a small request waits for the acknowledgement of its start (RFC 896).
     let _ = stream.set_nodelay(true);
     // The name is neither sent nor checked, because the server is identified by its key.
     let stream = connector.connect(ServerName::from(ip.ip()), stream).await;
-    let stream = stream.map_err(|error| ClientError::of_connection(address, &error))?;
-    let (sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| ClientError::of_connection(address, &error))?;
+    let stream = stream.map_err(|error| ClientError::of_connection(&error))?;
+    let handshake = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = handshake.map_err(|error| ClientError::of_connection(&error))?;
     Ok((sender, tokio::spawn(connection)))
 }

@@ -8,89 +8,71 @@ use rustls::{AlertDescription, CertificateError};
 
 use crate::network::transport::verifier::OtherServer;
 
-/// The reason why a client's connection or request failed.
+/// The reason why a client's connection or request failed, without the server's address.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
     /// The name has no address, or none of its addresses answers.
-    #[error("{address}: cannot connect: {source}")]
+    #[error("cannot connect: {source}")]
     Connect {
-        /// The server's host and port.
-        address: String,
         /// The operating system's error for the last address tried.
         source: io::Error,
     },
     /// The server is not the one named by the roster. Nothing was sent to it.
-    #[error("{address}: this is not the server of the roster: {reason}")]
+    #[error("this is not the server of the roster: {reason}")]
     WrongServer {
-        /// The server's host and port.
-        address: String,
         /// The expected and the found key.
         reason: String,
     },
     /// The server refused this client, because the client's key is not on its roster.
-    #[error("{address}: the server's roster does not have this client's key")]
-    NotOnRoster {
-        /// The server's host and port.
-        address: String,
-    },
+    #[error("the server's roster does not have this client's key")]
+    NotOnRoster,
     /// The handshake failed: the other side does not support TLS 1.3 with raw public keys, or its bytes were changed in
     /// transit.
-    #[error("{address}: expected TLS 1.3 with raw public keys: {source}")]
+    #[error("expected TLS 1.3 with raw public keys: {source}")]
     Handshake {
-        /// The server's host and port.
-        address: String,
         /// The TLS library's error.
         source: rustls::Error,
     },
     /// The request timed out. It may have been carried out nevertheless.
-    #[error("{address}: no {awaited} within {after:?}")]
+    #[error("no {awaited} within {after:?}")]
     Timeout {
-        /// The server's host and port.
-        address: String,
         /// "connection" or "reply".
         awaited: &'static str,
         /// The time waited.
         after: Duration,
     },
     /// The reply is longer than the client accepts.
-    #[error("{address}: expected a reply of at most {max} bytes, found a longer one")]
+    #[error("expected a reply of at most {max} bytes, found a longer one")]
     ReplyTooLong {
-        /// The server's host and port.
-        address: String,
         /// The maximum number of bytes of a body.
         max: usize,
     },
     /// The connection ended before the reply did: the server stopped, was busy, or had waited too long for a request.
     /// The request may have been carried out nevertheless.
-    #[error("{address}: the connection broke off: {reason}")]
+    #[error("the connection broke off: {reason}")]
     BrokenOff {
-        /// The server's host and port.
-        address: String,
         /// The causes, from the outermost to the innermost.
         reason: String,
     },
     /// The path or a header is invalid. Nothing was sent.
-    #[error("{address}: expected a path from / and headers of HTTP, found {found:?}")]
+    #[error("expected a path from / and headers of HTTP, found {found:?}")]
     Request {
-        /// The server's host and port.
-        address: String,
         /// The path or the header, truncated after 80 characters.
         found: String,
     },
 }
 
 impl ClientError {
-    /// Classifies an error in the connection to `address`.
-    pub(crate) fn of_connection(address: &str, error: &(dyn Error + 'static)) -> Self {
-        let address = address.to_owned();
+    /// Classifies an error in a connection.
+    pub(crate) fn of_connection(error: &(dyn Error + 'static)) -> Self {
         match tls_cause(error) {
-            None => Self::BrokenOff { address, reason: causes(error) },
-            Some(rustls::Error::AlertReceived(AlertDescription::AccessDenied)) => Self::NotOnRoster { address },
+            None => Self::BrokenOff { reason: causes(error) },
+            Some(rustls::Error::AlertReceived(AlertDescription::AccessDenied)) => Self::NotOnRoster,
             Some(rustls::Error::InvalidCertificate(fault)) => {
-                Self::WrongServer { address, reason: other_server(fault).unwrap_or_else(|| fault.to_string()) }
+                Self::WrongServer { reason: other_server(fault).unwrap_or_else(|| fault.to_string()) }
             }
-            Some(source) => Self::Handshake { address, source: source.clone() },
+            Some(source) => Self::Handshake { source: source.clone() },
         }
     }
 }

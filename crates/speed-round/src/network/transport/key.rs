@@ -20,11 +20,7 @@ impl fmt::Display for PeerKey {
     }
 }
 
-impl fmt::Debug for PeerKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PeerKey({self})")
-    }
-}
+speed_core::debug_as!(PeerKey, this => "PeerKey({this})");
 
 /// Returns the public key that the peer of a connection has proved to hold, or `None` before the end of the handshake.
 pub(crate) fn peer_key(connection: &CommonState) -> Option<[u8; 32]> {

@@ -87,26 +87,22 @@ pub struct Counters {
 
 impl Counters {
     /// Returns the number of incoming connections, whether accepted or not.
-    #[must_use]
     pub fn accepted(&self) -> u64 {
         self.accepted.get()
     }
 
     /// Returns the number of connections that were dropped because there were too many, or for a newer one.
-    #[must_use]
     pub fn refused_busy(&self) -> u64 {
         self.refused_busy.get()
     }
 
     /// Returns the number of connections whose handshake failed (for example because the client is not on the roster)
     /// or took too long.
-    #[must_use]
     pub fn refused_handshake(&self) -> u64 {
         self.refused_handshake.get()
     }
 
     /// Returns the number of open connections, including those in their handshake.
-    #[must_use]
     pub fn open(&self) -> u64 {
         self.open.get()
     }

@@ -17,9 +17,7 @@ use crate::network::limits::Limits;
 use crate::network::routes::*;
 use crate::server::{RoundServer, ServerOptions};
 use crate::teacher::TeacherOptions;
-use crate::{
-    Identity, LedgerOptions, Party, Role, Roster, RoundFile, RoundRandomness, Terms, generate_identity, student,
-};
+use crate::{Identity, LedgerOptions, Party, Role, Roster, RoundFile, RoundRandomness, Terms, generate_party, student};
 
 pub(super) const RANDOMNESS: RoundRandomness = RoundRandomness::simulation(3);
 
@@ -47,7 +45,7 @@ impl Office {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = |name: &str| folder.path().join(name);
         let party = |role, name: &str| {
-            generate_identity(role, name, &path(&format!("{name}.key"))).expect("an empty folder");
+            generate_party(role, name, (1, None), &path(&format!("{name}.key"))).expect("an empty folder");
             Party::new(name, Identity::read(&path(&format!("{name}.key"))).expect("a key").key()).expect("a name")
         };
         let roster = Roster::new(
