@@ -51,7 +51,7 @@ fn sums(count: usize, noisy: usize, seed: u8) -> Vec<i64> {
     let mut shares = vec![0; noisy];
     (0..count)
         .map(|_| {
-            share.fill(&mut rng, &mut shares);
+            shares.fill_with(|| share.sample(&mut rng));
             shares.iter().sum()
         })
         .collect()
@@ -83,7 +83,8 @@ fn a_ratio_of_the_teachers_sums_to_its_shape() {
 fn draws_follow_the_table() {
     let share = NoiseShare::new(gamma(0.1), 20).expect("a valid share");
     let mut draws = vec![0; 1_000_000];
-    share.fill(&mut generator(3), &mut draws);
+    let mut rng = generator(3);
+    draws.fill_with(|| share.sample(&mut rng));
     assert!(p_value(&draws, 25, |k| share.pmf(k)) > FALSE_ALARM);
 }
 
@@ -254,7 +255,7 @@ fn wide_skellam_noise_is_drawn_in_time_and_has_its_law() {
         let share = SkellamShare::new(sigma(deviation), 1).expect("a teacher");
         let mut rng = generator(seed);
         let mut draws = vec![0; count];
-        share.fill(&mut rng, &mut draws);
+        draws.fill_with(|| share.sample(&mut rng));
         let (n, v) = (count as f64, deviation * deviation);
         let mean = draws.iter().sum::<i64>() as f64 / n;
         let variance = draws.iter().map(|&draw| draw as f64 * draw as f64).sum::<f64>() / n;
@@ -288,7 +289,7 @@ fn shares_of_skellam_noise_sum_to_its_law() {
         let mut shares = vec![0; noisy];
         let draws: Vec<i64> = (0..20_000)
             .map(|_| {
-                share.fill(&mut rng, &mut shares);
+                shares.fill_with(|| share.sample(&mut rng));
                 shares.iter().sum()
             })
             .collect();
@@ -304,7 +305,8 @@ fn shares_of_skellam_noise_sum_to_its_law() {
 fn one_share_of_skellam_noise_has_its_law() {
     let share = SkellamShare::new(sigma(20.0), 250).expect("teachers");
     let mut draws = vec![0; 200_000];
-    share.fill(&mut generator(15), &mut draws);
+    let mut rng = generator(15);
+    draws.fill_with(|| share.sample(&mut rng));
     let law = Skellam::of_class(sigma(20.0), HonestRatio::new(1.0 / 250.0).expect("a ratio")).lattice(40);
     assert!(p_value(&draws, 5, |k| law.log_pmf(k).exp()) > FALSE_ALARM);
 }

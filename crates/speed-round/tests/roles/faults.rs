@@ -213,10 +213,9 @@ fn central_noise_is_drawn_by_the_server_and_decides() {
         let drawn = match noise.mechanism() {
             // The heads of all coins, less half of the coins.
             Mechanism::Binomial { coins } => {
-                let mut heads = vec![0; 24];
                 let mut generator = NoiseGenerator::new(&seed).expect("a simulation");
-                BinomialShare::new(coins, 1).expect("one party").fill(&mut generator, &mut heads);
-                heads.iter().map(|heads| heads - 200).collect()
+                let share = BinomialShare::new(coins, 1).expect("one party");
+                (0..24).map(|_| share.sample(&mut generator) - 200).collect()
             }
             _ => noise.share_of(1).expect("one party").draw(24, &seed).expect("a simulation").to_vec(),
         };
