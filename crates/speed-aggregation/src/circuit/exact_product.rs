@@ -2,7 +2,9 @@
 
 use zeroize::Zeroize as _;
 
-use super::fourier::{BLOCKS, Fourier, INTEGERS, N, Scratch, Transform, VECTORS, Values, convert, integer, product};
+use super::fourier::{
+    BLOCKS, Fourier, INTEGERS, N, Scratch, Transform, VECTORS, Values, convert, get, integer, product, put,
+};
 use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch, lanes_of};
 
 /// Bits of each limb of a word.
@@ -108,11 +110,8 @@ impl Vectorised for Back<'_> {
         let Self { key, values, scratch, shift, sum } = self;
         for place in 0..VECTORS {
             for part in 0..L::PARTS {
-                let a = (l.load(&values.re[place], part), l.load(&values.im[place], part));
-                let b = (l.load(&key.values.re[place], part), l.load(&key.values.im[place], part));
-                let (re, im) = product(l, a, b);
-                l.store(re, &mut values.re[place], part);
-                l.store(im, &mut values.im[place], part);
+                let number = product(l, get(l, values, place, part), get(l, &key.values, place, part));
+                put(l, values, place, part, number);
             }
         }
         for block in 0..BLOCKS {
