@@ -2,7 +2,9 @@
 
 use zeroize::Zeroize as _;
 
-use super::fourier::{BLOCK, BLOCKS, Fourier, INTEGERS, N, Scratch, Transform, Values, convert, integer, product};
+use super::fourier::{
+    BLOCK, BLOCKS, Fourier, INTEGERS, N, Scratch, Transform, Values, convert, get, integer, product, put,
+};
 use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch, lanes_of};
 
 /// Bits of each of the two limbs of a word.
@@ -130,11 +132,8 @@ impl Vectorised for Addition<'_> {
                 fourier.finish_block(l, block, values, scratch);
                 for place in block * BLOCK..(block + 1) * BLOCK {
                     for part in 0..L::PARTS {
-                        let a = (l.load(&values.re[place], part), l.load(&values.im[place], part));
-                        let b = (l.load(&key.re[place], part), l.load(&key.im[place], part));
-                        let (re, im) = product(l, a, b);
-                        l.store(re, &mut values.re[place], part);
-                        l.store(im, &mut values.im[place], part);
+                        let number = product(l, get(l, values, place, part), get(l, key, place, part));
+                        put(l, values, place, part, number);
                     }
                 }
                 fourier.turn_block_back(l, block, values, scratch);

@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 
 use super::fourier::{
-    BLOCK, BLOCKS, Digit, Fourier, N, Points, Scratch, VECTORS, Values, point, points, product, root_of_unity,
-    to_torus, transform,
+    BLOCK, BLOCKS, Digit, Fourier, N, Points, Scratch, VECTORS, Values, get, point, points, product, put,
+    root_of_unity, to_torus, transform,
 };
 use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch, lanes_of};
 use crate::parameters::Decomposition;
@@ -57,10 +57,8 @@ impl GgswList {
 /// The working memory of external products.
 pub(super) struct ExternalProduct {
     fourier: Fourier,
-    /// Transformed digits of the input, by level and polynomial.
+    /// Transformed digits of the input, by level and polynomial. The transformed product replaces the first two.
     digits: Vec<Values>,
-    /// The transformed product.
-    products: Vec<Values>,
     scratch: Box<Scratch>,
     /// For each key of a pair, the values of `X^exponent - 1`.
     monomials: [Monomial; KEYS_PER_PAIR],
@@ -73,7 +71,6 @@ impl ExternalProduct {
         Self {
             fourier: Fourier::new(),
             digits: vec![Values::ZERO; 2 * levels],
-            products: vec![Values::ZERO; 2],
             scratch: Box::new(Scratch::ZERO),
             monomials: [Monomial::ZERO; KEYS_PER_PAIR],
             roots: Roots::new(),
@@ -145,7 +142,7 @@ impl ExternalProduct {
     /// Adds the product to a ring ciphertext.
     #[inline(always)]
     fn end<L: Lanes>(&mut self, l: L, output: &mut [u64]) {
-        for (values, words) in self.products.iter().zip(output.chunks_exact_mut(N)) {
+        for (values, words) in self.digits.iter().zip(output.chunks_exact_mut(N)) {
             let (words, _) = words.as_chunks_mut::<LANES>();
             self.fourier.end(
                 l,
@@ -184,15 +181,17 @@ impl<const LEVELS: usize> Vectorised for Addition<'_, LEVELS> {
                 for part in 0..L::PARTS {
                     let mut sums = [Sum::zero(l); 2];
                     for (digits, row) in product.digits[..2 * LEVELS].iter().zip(matrix) {
-                        let digit = (l.load(&digits.re[place], part), l.load(&digits.im[place], part));
+                        let digit = get(l, digits, place, part);
                         for (sum, key) in sums.iter_mut().zip(row) {
                             sum.add_product(l, digit, points(l, key, part));
                         }
                     }
-                    put_sums(l, &mut product.products, place, part, sums);
+                    for (values, sum) in product.digits.iter_mut().zip(sums) {
+                        put(l, values, place, part, sum.value(l));
+                    }
                 }
             }
-            for values in &mut product.products {
+            for values in &mut product.digits[..2] {
                 product.fourier.turn_block_back(l, block, values, &mut product.scratch);
             }
         }
@@ -224,7 +223,7 @@ impl<const LEVELS: usize> Vectorised for BlindRotation<'_, LEVELS> {
                 for block in 0..BLOCKS {
                     product.finish_block::<LEVELS, L>(l, block);
                     product.multiply_block::<LEVELS, L>(l, block, keys);
-                    for values in &mut product.products {
+                    for values in &mut product.digits[..2] {
                         product.fourier.turn_block_back(l, block, values, &mut product.scratch);
                     }
                 }
@@ -246,19 +245,22 @@ impl ExternalProduct {
                 let m0 = self.monomials[0].less_one(l, block, vector, part);
                 let m1 = self.monomials[1].less_one(l, block, vector, part);
                 let m2 = self.monomials[2].less_one(l, block, vector, part);
-                let mut sums = [Sum::zero(l); 2];
-                for row in 0..2 * LEVELS {
-                    let digits = &self.digits[row];
-                    let digit = (l.load(&digits.re[place], part), l.load(&digits.im[place], part));
-                    for (column, sum) in sums.iter_mut().enumerate() {
+                // One column after the other, because sixteen registers do not hold the sums of both.
+                let mut results = [(l.splat(0.0), l.splat(0.0)); 2];
+                for (column, result) in results.iter_mut().enumerate() {
+                    let mut sum = Sum::zero(l);
+                    for (row, digits) in self.digits[..2 * LEVELS].iter().enumerate() {
                         let at = 2 * row + column;
                         let mut key = product(l, m0, points(l, &keys[at], part));
                         key = add_product(l, key, m1, points(l, &keys[each + at], part));
                         key = add_product(l, key, m2, points(l, &keys[2 * each + at], part));
-                        sum.add_product(l, digit, key);
+                        sum.add_product(l, get(l, digits, place, part), key);
                     }
+                    *result = sum.value(l);
                 }
-                put_sums(l, &mut self.products, place, part, sums);
+                for (values, result) in self.digits.iter_mut().zip(results) {
+                    put(l, values, place, part, result);
+                }
             }
         }
     }
@@ -270,15 +272,6 @@ fn add_product<L: Lanes>(l: L, sum: (L::V, L::V), a: (L::V, L::V), b: (L::V, L::
     let re = l.neg_mul_add(a.1, b.1, l.mul_add(a.0, b.0, sum.0));
     let im = l.mul_add(a.1, b.0, l.mul_add(a.0, b.1, sum.1));
     (re, im)
-}
-
-#[inline(always)]
-fn put_sums<L: Lanes>(l: L, products: &mut [Values], place: usize, part: usize, sums: [Sum<L::V>; 2]) {
-    for (product, sum) in products.iter_mut().zip(sums) {
-        let (re, im) = sum.value(l);
-        l.store(re, &mut product.re[place], part);
-        l.store(im, &mut product.im[place], part);
-    }
 }
 
 /// A sum of complex products `a b`, kept as the sums of the four real products, so that additions do not wait for each other.

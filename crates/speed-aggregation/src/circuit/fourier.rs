@@ -112,13 +112,17 @@ impl Fourier {
     pub(super) fn begin<L: Lanes>(&self, l: L, coefficients: impl Fn(usize, usize) -> L::V, values: &mut Values) {
         for j in 0..BLOCK {
             for part in 0..L::PARTS {
-                let zero = l.splat(0.0);
-                let (mut x, mut y) = ([zero; 8], [zero; 8]);
-                for k in 0..8 {
-                    x[k] = coefficients(k * BLOCK + j, part);
-                    y[k] = coefficients(VECTORS + k * BLOCK + j, part);
-                }
-                put(l, values, [j, BLOCK], part, step(l, turned(l, (x, y), &self.first)));
+                step(
+                    l,
+                    values,
+                    #[inline(always)]
+                    |_, k| {
+                        let number = (coefficients(k * BLOCK + j, part), coefficients(VECTORS + k * BLOCK + j, part));
+                        turned(l, number, k, &self.first)
+                    },
+                    #[inline(always)]
+                    |values, k, number| put(l, values, j + BLOCK * k, part, number),
+                );
             }
         }
     }
@@ -130,14 +134,19 @@ impl Fourier {
         let Scratch(halves) = scratch;
         for part in 0..L::PARTS {
             for j in 0..2 {
-                let z = get(l, values, [base + j, 2], part);
-                put(l, values, [base + j, 2], part, step(l, turned(l, z, &self.second[block])));
+                step(
+                    l,
+                    values,
+                    #[inline(always)]
+                    |values, k| turned(l, get(l, values, base + j + 2 * k, part), k, &self.second[block]),
+                    #[inline(always)]
+                    |values, k, number| put(l, values, base + j + 2 * k, part, number),
+                );
             }
             let [sums, differences] = &mut *halves;
             for k in 0..8 {
-                let (even, odd) = (base + 2 * k, base + 2 * k + 1);
-                let (ur, ui) = (l.load(&values.re[even], part), l.load(&values.im[even], part));
-                let v = (l.load(&values.re[odd], part), l.load(&values.im[odd], part));
+                let (ur, ui) = get(l, values, base + 2 * k, part);
+                let v = get(l, values, base + 2 * k + 1, part);
                 let (vr, vi) = product(l, v, constant(l, self.third[block][k]));
                 l.store(l.add(ur, vr), &mut sums[0][k], part);
                 l.store(l.add(ui, vi), &mut sums[1][k], part);
@@ -147,11 +156,18 @@ impl Fourier {
         }
         for (half, [re, im]) in halves.iter().enumerate() {
             for part in 0..L::PARTS {
-                let (mut x, mut y) = (l.load_transposed(re, part), l.load_transposed(im, part));
-                for k in 1..8 {
-                    (x[k], y[k]) = product(l, (x[k], y[k]), points(l, &self.last[block][half][k], part));
-                }
-                put(l, values, [base + 8 * half, 1], part, step(l, (x, y)));
+                let (x, y) = (l.load_transposed(re, part), l.load_transposed(im, part));
+                step(
+                    l,
+                    values,
+                    #[inline(always)]
+                    |_, k| match k {
+                        0 => (x[0], y[0]),
+                        _ => product(l, (x[k], y[k]), points(l, &self.last[block][half][k], part)),
+                    },
+                    #[inline(always)]
+                    |values, k, number| put(l, values, base + 8 * half + k, part, number),
+                );
             }
         }
     }
@@ -162,12 +178,18 @@ impl Fourier {
     pub(super) fn end<L: Lanes>(&self, l: L, values: &Values, mut coefficients: impl FnMut(usize, usize, L::V)) {
         for j in 0..BLOCK {
             for part in 0..L::PARTS {
-                let z = inverse_step(l, get(l, values, [j, BLOCK], part));
-                let (x, y) = turned_back(l, z, &self.first);
-                for k in 0..8 {
-                    coefficients(k * BLOCK + j, part, x[k]);
-                    coefficients(VECTORS + k * BLOCK + j, part, y[k]);
-                }
+                inverse_step(
+                    l,
+                    &mut coefficients,
+                    #[inline(always)]
+                    |_, k| get(l, values, j + BLOCK * k, part),
+                    #[inline(always)]
+                    |coefficients, k, number| {
+                        let (x, y) = turned_back(l, number, k, &self.first);
+                        coefficients(k * BLOCK + j, part, x);
+                        coefficients(VECTORS + k * BLOCK + j, part, y);
+                    },
+                );
             }
         }
     }
@@ -179,30 +201,45 @@ impl Fourier {
         let Scratch(halves) = scratch;
         for (half, [re, im]) in halves.iter_mut().enumerate() {
             for part in 0..L::PARTS {
-                let (mut x, mut y) = inverse_step(l, get(l, values, [base + 8 * half, 1], part));
-                for k in 1..8 {
-                    (x[k], y[k]) = product_with_conjugate(l, (x[k], y[k]), points(l, &self.last[block][half][k], part));
-                }
-                l.store_transposed(x, re, part);
-                l.store_transposed(y, im, part);
+                let mut columns = ([l.splat(0.0); 8], [l.splat(0.0); 8]);
+                inverse_step(
+                    l,
+                    &mut columns,
+                    #[inline(always)]
+                    |_, k| get(l, values, base + 8 * half + k, part),
+                    #[inline(always)]
+                    |(x, y), k, number| {
+                        (x[k], y[k]) = match k {
+                            0 => number,
+                            _ => product_with_conjugate(l, number, points(l, &self.last[block][half][k], part)),
+                        }
+                    },
+                );
+                l.store_transposed(columns.0, re, part);
+                l.store_transposed(columns.1, im, part);
             }
         }
         let [a, b] = &*halves;
         for part in 0..L::PARTS {
             for k in 0..8 {
-                let (even, odd) = (base + 2 * k, base + 2 * k + 1);
                 let (ar, ai) = (l.load(&a[0][k], part), l.load(&a[1][k], part));
                 let (br, bi) = (l.load(&b[0][k], part), l.load(&b[1][k], part));
                 let difference = (l.sub(ar, br), l.sub(ai, bi));
-                let (vr, vi) = product_with_conjugate(l, difference, constant(l, self.third[block][k]));
-                l.store(l.add(ar, br), &mut values.re[even], part);
-                l.store(l.add(ai, bi), &mut values.im[even], part);
-                l.store(vr, &mut values.re[odd], part);
-                l.store(vi, &mut values.im[odd], part);
+                put(l, values, base + 2 * k, part, (l.add(ar, br), l.add(ai, bi)));
+                let turned = product_with_conjugate(l, difference, constant(l, self.third[block][k]));
+                put(l, values, base + 2 * k + 1, part, turned);
             }
             for j in 0..2 {
-                let z = inverse_step(l, get(l, values, [base + j, 2], part));
-                put(l, values, [base + j, 2], part, turned_back(l, z, &self.second[block]));
+                inverse_step(
+                    l,
+                    values,
+                    #[inline(always)]
+                    |values, k| get(l, values, base + j + 2 * k, part),
+                    #[inline(always)]
+                    |values, k, number| {
+                        put(l, values, base + j + 2 * k, part, turned_back(l, number, k, &self.second[block]));
+                    },
+                );
             }
         }
     }
@@ -213,110 +250,110 @@ pub(super) const fn point(block: usize, vector: usize, lane: usize) -> usize {
     block + 8 * lane + 64 * (vector / 8) + 128 * (vector % 8)
 }
 
-/// Real and imaginary parts of eight complex numbers in each lane.
-type Pair<L> = ([<L as Lanes>::V; 8], [<L as Lanes>::V; 8]);
+/// A complex number in each lane: real and imaginary parts.
+pub(super) type Complex<L> = (<L as Lanes>::V, <L as Lanes>::V);
 
-/// Loads a part of eight vectors, from the first on with a stride.
+/// Loads a part of a vector.
 #[inline(always)]
-fn get<L: Lanes>(l: L, values: &Values, [first, stride]: [usize; 2], part: usize) -> Pair<L> {
-    let zero = l.splat(0.0);
-    let (mut re, mut im) = ([zero; 8], [zero; 8]);
-    for k in 0..8 {
-        re[k] = l.load(&values.re[first + stride * k], part);
-        im[k] = l.load(&values.im[first + stride * k], part);
-    }
-    (re, im)
+pub(super) fn get<L: Lanes>(l: L, values: &Values, place: usize, part: usize) -> Complex<L> {
+    (l.load(&values.re[place], part), l.load(&values.im[place], part))
+}
+
+/// Stores a part of a vector.
+#[inline(always)]
+pub(super) fn put<L: Lanes>(l: L, values: &mut Values, place: usize, part: usize, (re, im): Complex<L>) {
+    l.store(re, &mut values.re[place], part);
+    l.store(im, &mut values.im[place], part);
 }
 
 #[inline(always)]
-fn put<L: Lanes>(l: L, values: &mut Values, [first, stride]: [usize; 2], part: usize, (re, im): Pair<L>) {
-    for k in 0..8 {
-        l.store(re[k], &mut values.re[first + stride * k], part);
-        l.store(im[k], &mut values.im[first + stride * k], part);
-    }
-}
-
-#[inline(always)]
-fn constant<L: Lanes>(l: L, c: Constant) -> (L::V, L::V) {
+fn constant<L: Lanes>(l: L, c: Constant) -> Complex<L> {
     (l.splat(c.re), l.splat(c.im))
 }
 
 #[inline(always)]
-pub(super) fn points<L: Lanes>(l: L, [re, im]: &Points, part: usize) -> (L::V, L::V) {
+pub(super) fn points<L: Lanes>(l: L, [re, im]: &Points, part: usize) -> Complex<L> {
     (l.load(re, part), l.load(im, part))
 }
 
 #[inline(always)]
-pub(super) fn product<L: Lanes>(l: L, (ar, ai): (L::V, L::V), (br, bi): (L::V, L::V)) -> (L::V, L::V) {
+pub(super) fn product<L: Lanes>(l: L, (ar, ai): Complex<L>, (br, bi): Complex<L>) -> Complex<L> {
     (l.mul_sub(ar, br, l.mul(ai, bi)), l.mul_add(ar, bi, l.mul(ai, br)))
 }
 
 #[inline(always)]
-fn product_with_conjugate<L: Lanes>(l: L, (ar, ai): (L::V, L::V), (br, bi): (L::V, L::V)) -> (L::V, L::V) {
+fn product_with_conjugate<L: Lanes>(l: L, (ar, ai): Complex<L>, (br, bi): Complex<L>) -> Complex<L> {
     (l.mul_add(ar, br, l.mul(ai, bi)), l.mul_sub(ai, br, l.mul(ar, bi)))
 }
 
-/// Multiplies all but the first element by their constants.
+/// Multiplies element `k`, unless it is the first, by its constant.
 #[inline(always)]
-fn turned<L: Lanes>(l: L, (mut re, mut im): Pair<L>, constants: &[Constant; 8]) -> Pair<L> {
-    for k in 1..8 {
-        (re[k], im[k]) = product(l, (re[k], im[k]), constant(l, constants[k]));
-    }
-    (re, im)
+fn turned<L: Lanes>(l: L, number: Complex<L>, k: usize, constants: &[Constant; 8]) -> Complex<L> {
+    if k == 0 { number } else { product(l, number, constant(l, constants[k])) }
 }
 
-/// Multiplies all but the first element by the conjugates of their constants.
+/// Multiplies element `k`, unless it is the first, by the conjugate of its constant.
 #[inline(always)]
-fn turned_back<L: Lanes>(l: L, (mut re, mut im): Pair<L>, constants: &[Constant; 8]) -> Pair<L> {
-    for k in 1..8 {
-        (re[k], im[k]) = product_with_conjugate(l, (re[k], im[k]), constant(l, constants[k]));
-    }
-    (re, im)
+fn turned_back<L: Lanes>(l: L, number: Complex<L>, k: usize, constants: &[Constant; 8]) -> Complex<L> {
+    if k == 0 { number } else { product_with_conjugate(l, number, constant(l, constants[k])) }
 }
 
-/// Returns `b_k = sum over t of a_t w^(k t)` with `w = exp(2 pi i / 8)`.
+/// Computes `b_k = sum over t of a_t w^(k t)` with `w = exp(2 pi i / 8)`: `input` returns an element `a_t`, and `output` gets each `b_k`.
+///
+/// Elements are read as late and written as early as possible, because only sixteen registers of 256 bits exist: at most eight complex
+/// numbers are between them.
 #[inline(always)]
-fn step<L: Lanes>(l: L, (r, i): Pair<L>) -> Pair<L> {
-    let h = l.splat(std::f64::consts::FRAC_1_SQRT_2);
-    let (s0r, s0i, d0r, d0i) = (l.add(r[0], r[4]), l.add(i[0], i[4]), l.sub(r[0], r[4]), l.sub(i[0], i[4]));
-    let (s1r, s1i, d1r, d1i) = (l.add(r[1], r[5]), l.add(i[1], i[5]), l.sub(r[1], r[5]), l.sub(i[1], i[5]));
-    let (s2r, s2i, d2r, d2i) = (l.add(r[2], r[6]), l.add(i[2], i[6]), l.sub(r[2], r[6]), l.sub(i[2], i[6]));
-    let (s3r, s3i, d3r, d3i) = (l.add(r[3], r[7]), l.add(i[3], i[7]), l.sub(r[3], r[7]), l.sub(i[3], i[7]));
+fn step<L: Lanes, C>(
+    l: L,
+    context: &mut C,
+    input: impl Fn(&C, usize) -> Complex<L>,
+    output: impl Fn(&mut C, usize, Complex<L>),
+) {
+    let ((s0r, s0i), (d0r, d0i)) = sum_and_difference(l, input(context, 0), input(context, 4));
+    let ((s2r, s2i), (d2r, d2i)) = sum_and_difference(l, input(context, 2), input(context, 6));
     let (t0r, t0i, t2r, t2i) = (l.add(s0r, s2r), l.add(s0i, s2i), l.sub(s0r, s2r), l.sub(s0i, s2i));
-    let (t1r, t1i, t3r, t3i) = (l.add(s1r, s3r), l.add(s1i, s3i), l.sub(s1r, s3r), l.sub(s1i, s3i));
-    // Odd elements: w x = ((x - y) + i (x + y)) / sqrt 2 and w^3 x = (-(x + y) + i (x - y)) / sqrt 2; the factor is applied last.
-    let (e1r, e1i, e3r, e3i) = (l.sub(d1r, d1i), l.add(d1r, d1i), l.add(d3r, d3i), l.sub(d3r, d3i));
     let (u0r, u0i, u2r, u2i) = (l.sub(d0r, d2i), l.add(d0i, d2r), l.add(d0r, d2i), l.sub(d0i, d2r));
+    let ((s1r, s1i), (d1r, d1i)) = sum_and_difference(l, input(context, 1), input(context, 5));
+    let ((s3r, s3i), (d3r, d3i)) = sum_and_difference(l, input(context, 3), input(context, 7));
+    let (t1r, t1i, t3r, t3i) = (l.add(s1r, s3r), l.add(s1i, s3i), l.sub(s1r, s3r), l.sub(s1i, s3i));
+    output(context, 0, (l.add(t0r, t1r), l.add(t0i, t1i)));
+    output(context, 4, (l.sub(t0r, t1r), l.sub(t0i, t1i)));
+    output(context, 2, (l.sub(t2r, t3i), l.add(t2i, t3r)));
+    output(context, 6, (l.add(t2r, t3i), l.sub(t2i, t3r)));
+    // Odd elements: w x = ((x - y) + i (x + y)) / sqrt 2 and w^3 x = (-(x + y) + i (x - y)) / sqrt 2; the factor is applied last.
+    let h = l.splat(std::f64::consts::FRAC_1_SQRT_2);
+    let (e1r, e1i, e3r, e3i) = (l.sub(d1r, d1i), l.add(d1r, d1i), l.add(d3r, d3i), l.sub(d3r, d3i));
     let (v1r, v1i, v3r, v3i) = (l.sub(e1r, e3r), l.add(e1i, e3i), l.add(e1r, e3r), l.sub(e1i, e3i));
-    (
-        [
-            l.add(t0r, t1r),
-            l.mul_add(h, v1r, u0r),
-            l.sub(t2r, t3i),
-            l.neg_mul_add(h, v3i, u2r),
-            l.sub(t0r, t1r),
-            l.neg_mul_add(h, v1r, u0r),
-            l.add(t2r, t3i),
-            l.mul_add(h, v3i, u2r),
-        ],
-        [
-            l.add(t0i, t1i),
-            l.mul_add(h, v1i, u0i),
-            l.add(t2i, t3r),
-            l.mul_add(h, v3r, u2i),
-            l.sub(t0i, t1i),
-            l.neg_mul_add(h, v1i, u0i),
-            l.sub(t2i, t3r),
-            l.neg_mul_add(h, v3r, u2i),
-        ],
-    )
+    output(context, 1, (l.mul_add(h, v1r, u0r), l.mul_add(h, v1i, u0i)));
+    output(context, 5, (l.neg_mul_add(h, v1r, u0r), l.neg_mul_add(h, v1i, u0i)));
+    output(context, 3, (l.neg_mul_add(h, v3i, u2r), l.mul_add(h, v3r, u2i)));
+    output(context, 7, (l.mul_add(h, v3i, u2r), l.neg_mul_add(h, v3r, u2i)));
 }
 
-/// Returns `a_t = sum over k of b_k w^(-k t)`: the step with real and imaginary parts exchanged.
 #[inline(always)]
-fn inverse_step<L: Lanes>(l: L, (r, i): Pair<L>) -> Pair<L> {
-    let (i, r) = step(l, (i, r));
-    (r, i)
+fn sum_and_difference<L: Lanes>(l: L, (ar, ai): Complex<L>, (br, bi): Complex<L>) -> (Complex<L>, Complex<L>) {
+    ((l.add(ar, br), l.add(ai, bi)), (l.sub(ar, br), l.sub(ai, bi)))
+}
+
+/// Computes `a_t = sum over k of b_k w^(-k t)`: the step with real and imaginary parts exchanged.
+#[inline(always)]
+fn inverse_step<L: Lanes, C>(
+    l: L,
+    context: &mut C,
+    input: impl Fn(&C, usize) -> Complex<L>,
+    output: impl Fn(&mut C, usize, Complex<L>),
+) {
+    step(
+        l,
+        context,
+        #[inline(always)]
+        |context: &C, k| {
+            let (re, im) = input(context, k);
+            (im, re)
+        },
+        #[inline(always)]
+        |context, k, (im, re)| output(context, k, (re, im)),
+    );
 }
 
 /// Eight values of a transformed polynomial: real and imaginary parts.
