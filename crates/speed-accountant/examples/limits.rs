@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use MechanismKind::{DiscreteLaplace, Gaussian, Laplace, Skellam};
+use MechanismKind::{Binomial, DiscreteLaplace, Gaussian, Laplace, Skellam};
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, audit_at};
 use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};
 use speed_accountant::{Accountant, Adversary, Bound, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
@@ -27,12 +27,19 @@ fn account(kind: MechanismKind, scale: f64, tau: f64, queries: usize, delta: f64
     Ok(format!("epsilon {:.6}", Accountant::new(event, Delta::new(delta)?).account_queries(queries)?.epsilon))
 }
 
-/// Accounts for queries to 250 teachers between 10 classes, with votes from agreement to a close vote.
-fn at_votes(kind: MechanismKind, scale: f64, tau: f64, adversary: Adversary) -> Result<String, Failure> {
-    let votes: Vec<Vec<u32>> = (0..100).map(|i| vec![240 - i, 2 + i, 1, 1, 1, 1, 1, 1, 1, 1]).collect();
+/// Accounts for 100 queries with votes from agreement to a close vote; 250 teachers for 10 classes.
+fn at_votes(
+    kind: MechanismKind,
+    scale: f64,
+    tau: f64,
+    classes: usize,
+    adversary: Adversary,
+) -> Result<String, Failure> {
+    let row = |i: u32| [240 - i, 2 + i].into_iter().chain(std::iter::repeat_n(1, classes - 2)).collect();
+    let votes: Vec<Vec<u32>> = (0..100).map(row).collect();
     let event = PrivacyEvent::new(kind.with_scale(scale)?, HonestRatio::new(tau)?);
     let accountant = Accountant::new(event, Delta::new(1e-5)?).with_adversary(adversary);
-    Ok(format!("epsilon {:.6}", accountant.account(&votes, 250)?.epsilon))
+    Ok(format!("epsilon {:.6}", accountant.account(&votes, 240 + classes)?.epsilon))
 }
 
 fn target(epsilon: f64, tau: f64) -> Result<Target, Failure> {
@@ -72,6 +79,7 @@ fn main() -> ExitCode {
     println!("| request | seconds | answer |\n|---|---:|---|");
     time_accounts();
     time_accounts_at_votes();
+    time_accounts_of_many_coins();
     time_calibrations();
     time_audits();
     for (kinds, count) in [(2, 500_000), (20, 50_000), (20, 10)] {
@@ -120,7 +128,23 @@ fn time_accounts_at_votes() {
     ] {
         for adversary in [Adversary::ExternalWithDropout, Adversary::Colluding] {
             let name = format!("account of 100 rows of votes, {kind} {scale}, tau {tau}, {adversary}");
-            timed(&name, || at_votes(kind, scale, tau, adversary));
+            timed(&name, || at_votes(kind, scale, tau, 10, adversary));
+        }
+    }
+}
+
+fn time_accounts_of_many_coins() {
+    for coins in [262_144.0, 1_048_576.0] {
+        for (queries, delta) in [(1, 1e-5), (100, 1e-5), (MILLION, 1e-5), (100, 1e-60)] {
+            let name = format!("account, {coins} coins, tau 1, {queries} queries, delta {delta:e}");
+            timed(&name, || account(Binomial, coins, 1.0, queries, delta));
+        }
+        for classes in [10, 40, 1_000] {
+            for (tau, adversary) in [(1.0, Adversary::ExternalWithDropout), (0.9, Adversary::Colluding)] {
+                let name =
+                    format!("account of 100 rows of votes, {coins} coins, {classes} classes, tau {tau}, {adversary}");
+                timed(&name, || at_votes(Binomial, coins, tau, classes, adversary));
+            }
         }
     }
 }

@@ -91,9 +91,13 @@ impl DataDependentCosts {
         let (bound, relation) = (assumptions.bound, assumptions.relation);
         let exact = ExactMethod::choose(&case, bound, unlikely, delta, votes);
         let moments = MomentBound::new(&case, within, bound, unlikely.left_out());
-        let outcome = OutcomeBound::new(&case.with_all_noise_unknown(), bound, integrals, &votes.gaps);
         let distinct = DistinctRow::list(votes, exact.resolves_ties());
-        let bounds = RowBound::all(&distinct, &outcome, relation);
+        let bounds = if moments.uses_q() {
+            let outcome = OutcomeBound::new(&case.with_all_noise_unknown(), bound, integrals, &votes.gaps);
+            RowBound::all(&distinct, &outcome, relation)
+        } else {
+            distinct.iter().map(DistinctRow::without_bound).collect()
+        };
         let worth =
             if exact.is_selective() { worth_distributions(&moments, &bounds, delta) } else { vec![true; bounds.len()] };
         let orders =
@@ -122,7 +126,7 @@ impl DataDependentCosts {
     /// Computes the certified sum of moments of order `l`: over all neighbours, in the worse direction.
     pub(crate) fn total(&self, l: f64) -> Total {
         let averaged = self.known_noise.as_ref().map(|known| known.averaged(l));
-        self.sum(l, |row| {
+        self.sum(&self.moments, l, |row| {
             let known =
                 row.known.as_ref().zip(averaged.as_ref()).map(|(row, averaged)| row.excess(averaged, self.epsilon));
             let known = known.map(|(there, back)| (there.ln_1p(), back.ln_1p()));
@@ -133,7 +137,9 @@ impl DataDependentCosts {
     /// Computes a cheaper estimate of [`Self::total`], which omits expensive parts that are unlikely to matter. It
     /// serves the search for a good order.
     pub(crate) fn estimate(&self, l: f64) -> f64 {
-        self.sum(l, |row| row.leaders.as_ref().map(|leaders| leaders.moments(l))).alpha
+        let estimated = self.moments.estimated();
+        let moments = estimated.as_ref().unwrap_or(&self.moments);
+        self.sum(moments, l, |row| row.leaders.as_ref().map(|leaders| leaders.moments(l))).alpha
     }
 
     /// Computes privacy loss distributions of all rows, from the votes and back, each with the number of its rows. They
@@ -192,14 +198,20 @@ impl DataDependentCosts {
         Some([there, back])
     }
 
-    fn sum(&self, l: f64, exact: impl Fn(&CostRow) -> Option<(f64, f64)> + Sync + Send) -> Total {
+    fn sum(
+        &self,
+        moments: &MomentBound,
+        l: f64,
+        exact: impl Fn(&CostRow) -> Option<(f64, f64)> + Sync + Send,
+    ) -> Total {
         // The data-independent moment takes long for some noise, and an exact one is never larger but for its margins.
-        let without = if self.share.is_some() { f64::INFINITY } else { self.moments.without_votes(l) };
-        let with_votes = self.moments.at(l);
+        let without = if self.share.is_some() { f64::INFINITY } else { moments.without_votes(l) };
+        let with_votes = moments.at(l);
         let check_without_votes = self.check.as_ref().and_then(|check| check.without_votes(l)).unwrap_or(0.0);
         let both_ways = self.relation == NeighbouringRelation::BothWays;
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
-        let few = self.rows.len() <= FEW_ROWS;
+        // For wide noise the bound takes longer than the exact value.
+        let few = self.rows.len() <= FEW_ROWS && self.moments.estimated().is_none();
         let exact: Vec<Option<(f64, f64)>> = self.rows.par_iter().with_min_len(ROWS_OF_A_THREAD).map(exact).collect();
         for (row, exact) in self.rows.iter().zip(exact) {
             // A sum that overflows is not a bound.

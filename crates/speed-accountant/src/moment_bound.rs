@@ -20,6 +20,8 @@ pub(crate) enum MomentBound {
     /// The largest moment of three answers, whatever the votes are; `None` if it is not known. The caller charges the
     /// answers that it leaves out to delta.
     Largest(Option<Arc<LargestMoment>>),
+    /// An estimate of the same, which only guides the search for an order.
+    Estimated(Arc<LargestMoment>),
 }
 
 impl MomentBound {
@@ -37,6 +39,19 @@ impl MomentBound {
         }
     }
 
+    /// Returns a substitute for the search for an order if the data-independent moment takes long.
+    pub(crate) fn estimated(&self) -> Option<Self> {
+        match self {
+            Self::Largest(Some(query)) if query.is_wide() => Some(Self::Estimated(Arc::clone(query))),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the moments of rows depend on `q`.
+    pub(crate) fn uses_q(&self) -> bool {
+        matches!(self, Self::Pure { .. } | Self::Renyi { with_votes: true, .. })
+    }
+
     /// Returns the data-independent moment of order `l`.
     pub(crate) fn without_votes(&self, l: f64) -> f64 {
         match self {
@@ -44,6 +59,7 @@ impl MomentBound {
             Self::Pure { epsilon, family: Family::Exact, .. } => pure_moment(*epsilon, l),
             Self::Renyi { curve, .. } => l * curve.rdp(l + 1.0),
             Self::Largest(query) => query.as_ref().map_or(f64::INFINITY, |query| query.excess(l).ln_1p()),
+            Self::Estimated(query) => query.estimate_of(false, l).ln_1p(),
         }
     }
 
@@ -62,7 +78,9 @@ impl MomentBound {
             (Self::Renyi { curve, variance, with_votes: true }, None) => {
                 l * theorem_6(log_q, *variance, l + 1.0, |order| curve.rdp(order))
             }
-            (Self::Renyi { .. } | Self::Largest(_), None) => *any.get_or_init(|| self.without_votes(l)),
+            (Self::Renyi { .. } | Self::Largest(_) | Self::Estimated(_), None) => {
+                *any.get_or_init(|| self.without_votes(l))
+            }
         }
     }
 
@@ -75,7 +93,7 @@ impl MomentBound {
                 let at = |&second: &f64| l * theorem_6_at(log_q, second, l + 1.0, |order| curve.rdp(order));
                 second_orders.iter().map(at).fold(f64::INFINITY, f64::min)
             }
-            Self::Pure { .. } | Self::Renyi { .. } | Self::Largest(_) => self.at(l)(log_q),
+            Self::Pure { .. } | Self::Renyi { .. } | Self::Largest(_) | Self::Estimated(_) => self.at(l)(log_q),
         };
         of_bound.min(of_envelope)
     }

@@ -38,6 +38,9 @@ const SAMPLE: u64 = 150;
 /// The seed and the number of cases with empty votes.
 const SEED_OF_EMPTY_VOTES: u64 = 60;
 const EMPTY_VOTES: usize = 300;
+/// The seed and the number of cases with many coins.
+const SEED_OF_MANY_COINS: u64 = 61;
+const MANY_COINS: u64 = 6;
 /// The largest accepted median of the excess over the truth, for claims between two classes.
 const MEDIAN_EXCESS: f64 = 0.01;
 
@@ -119,6 +122,18 @@ fn no_claim_is_below_the_truth_with_empty_votes() {
     summary.print();
     assert_eq!(summary.cases(), EMPTY_VOTES);
     assert_eq!(summary.failures(), 0, "claims below the truth with empty votes");
+}
+
+#[test]
+fn no_claim_of_many_coins_is_below_the_truth() {
+    let mut summary = Summary::new();
+    for number in 0..MANY_COINS {
+        let mut random = Random::of_case(SEED_OF_MANY_COINS, number);
+        let case = draw::many_coins(format!("many coins {number}"), &mut random);
+        summary.add(Kind::Coins, case.to_string(), check(&case));
+    }
+    summary.print();
+    assert_eq!(summary.failures(), 0, "claims of many coins below the truth");
 }
 
 /// Runs cases until the sample or the time ends.

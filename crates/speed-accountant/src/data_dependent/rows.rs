@@ -73,6 +73,11 @@ impl<'a> DistinctRow<'a> {
         distinct
     }
 
+    /// Returns the bound that always holds, for moments that do not depend on it.
+    pub(super) fn without_bound(&self) -> RowBound {
+        RowBound { times: self.times as f64, log_q: 0.0, log_q_back: 0.0 }
+    }
+
     /// Bounds the probability of another outcome.
     pub(super) fn bound(&self, outcome: &OutcomeBound, relation: NeighbouringRelation) -> RowBound {
         let log_q = outcome.log_q(self.gaps);

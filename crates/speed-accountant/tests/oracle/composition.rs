@@ -145,7 +145,7 @@ fn distribute(query: &[Outcome], left: usize, so_far: Outcome, all: &mut Vec<Out
     }
 }
 
-/// Largest number with a known factorial: twice the coins of any case, for a difference.
+/// Largest number with a known factorial.
 const MOST: i32 = 100_000;
 
 /// Returns `ln n!`.

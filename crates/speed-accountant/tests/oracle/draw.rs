@@ -74,6 +74,31 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
     case.with_settings(random)
 }
 
+/// Draws a case of three answers or more and so many coins that sums over all their noise take long.
+pub(crate) fn many_coins(name: String, random: &mut Random) -> Case {
+    let case = draw(Kind::Coins, name, random);
+    let teachers = random.log_within(200, 1_000);
+    let coins = random.log_within((1 << 18) / teachers, (1 << 20) / teachers) * teachers;
+    let (threshold, runs) = match random.within(0, 2) {
+        0 => near_threshold(6.0 / (coins as f64).sqrt(), teachers, random),
+        _ => many_classes(6.0 / (coins as f64).sqrt(), teachers, false, random),
+    };
+    let noisy = random.within(teachers / 2, teachers);
+    let case = Case {
+        gamma: coins as f64,
+        teachers,
+        noisy,
+        threshold,
+        runs,
+        extent: Extent::Exactly,
+        assume: Adversary::ExternalWithDropout,
+        // Smaller ones take long.
+        delta: random.log_uniform(0.1, 1e-9),
+        ..case
+    };
+    case.with_settings(random)
+}
+
 /// Draws votes of a case that are empty: none, one, all those for a class, all, or any.
 pub(crate) fn with_empty_votes(mut case: Case, random: &mut Random) -> Case {
     for (row, _) in &mut case.runs {

@@ -4,8 +4,6 @@
 //! `(1 - p)^shape c_j p^j`. So `P[X >= t] = (1 - p)^(2 shape) p^t sum_j c_j p^(2j) sum_i c_(j+t+i) p^i` for `t >= 0`:
 //! all terms are positive, and the factor of `p^t` neither overflows nor underflows.
 
-use crate::oracle::composition::log_factorial;
-
 /// Parts of a sum below `e^-REACH` times the sum are left out.
 const REACH: f64 = 45.0;
 
@@ -57,6 +55,18 @@ impl Noise {
         let sum = dot(&self.weights, &of[t as usize..]);
         self.log_scale - self.gamma * t as f64 + sum.ln()
     }
+}
+
+/// Returns `ln P[h heads]` of fair coins for all `h`, from ratios of neighbours, so that many coins lose no digits.
+pub(crate) fn log_heads(coins: usize) -> Vec<f64> {
+    let log_ratio = |heads: usize| ((coins - heads) as f64 / (heads + 1) as f64).ln();
+    let mut log = vec![0.0f64; coins + 1];
+    (coins / 2..coins).for_each(|heads| log[heads + 1] = log[heads] + log_ratio(heads));
+    (0..coins / 2).rev().for_each(|heads| log[heads] = log[heads + 1] - log_ratio(heads));
+    // The likeliest number counts 1.
+    let log_sum = log.iter().map(|log| log.exp()).sum::<f64>().ln();
+    log.iter_mut().for_each(|log| *log -= log_sum);
+    log
 }
 
 /// Returns `ln(1 - e^log)`.
@@ -120,11 +130,10 @@ impl Table {
 
     /// Creates the heads of fair coins, less half of the coins, rounded down.
     pub(crate) fn of_coins(coins: usize, furthest: i64) -> Self {
-        let log_pmf = |t: i64| match usize::try_from(t + coins as i64 / 2) {
-            Ok(heads) if heads <= coins => {
-                log_factorial(coins) - log_factorial(heads) - log_factorial(coins - heads) - coins as f64 * 2f64.ln()
-            }
-            _ => f64::NEG_INFINITY,
+        let heads = log_heads(coins);
+        let log_pmf = |t: i64| {
+            let heads = usize::try_from(t + coins as i64 / 2).ok().and_then(|place| heads.get(place));
+            heads.copied().unwrap_or(f64::NEG_INFINITY)
         };
         let beyond = coins as i64 + 1;
         let cumulated = |places: &mut dyn Iterator<Item = i64>| -> Vec<(i64, f64)> {

@@ -1,7 +1,7 @@
 //! Tails of the difference of two classes' noise, for every kind of noise except the integer Laplace noise.
 
 use crate::oracle::composition::log_factorial;
-use crate::oracle::noise::{Noise, log_complement};
+use crate::oracle::noise::{Noise, log_complement, log_heads};
 
 /// Kind of the noise of a class; for Gaussian and Skellam noise the field gamma is the standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,12 +58,10 @@ pub(crate) struct Coins {
 
 impl Coins {
     fn new(coins: usize) -> Self {
-        let log_pmf = |heads: usize| {
-            log_factorial(coins) - log_factorial(heads) - log_factorial(coins - heads) - coins as f64 * 2f64.ln()
-        };
+        let log_pmf = log_heads(coins);
         let mut log_tails = vec![f64::NEG_INFINITY; coins + 2];
         for heads in (0..=coins).rev() {
-            let (a, b) = (log_pmf(heads), log_tails[heads + 1]);
+            let (a, b) = (log_pmf[heads], log_tails[heads + 1]);
             log_tails[heads] = a.max(b) + (a.min(b) - a.max(b)).exp().ln_1p();
         }
         Self { log_tails }

@@ -5,6 +5,8 @@ use crate::oracle::tails::{Difference, NoiseKind};
 
 /// Noise less likely than `e^-REACH` times the noise that matters is left out of sums.
 const REACH: f64 = 45.0;
+/// Heads further from half of the coins than this multiple of the square root of their number are left out.
+const COINS_REACH: f64 = 15.0;
 /// Known noise further out than a tie of the votes by this multiple of `1/gamma` is left out: such views do not count.
 const KNOWN_REACH: f64 = 30.0;
 
@@ -80,7 +82,8 @@ impl Answers {
     /// Prepares for votes that differ by at most `moved` from these.
     fn new(law: Law, votes: &[i64], moved: i64) -> Self {
         let reach = match law.noise {
-            NoiseKind::Binomial => law.gamma as i64 / 2 + 6,
+            // Many coins hardly ever end beyond some deviations.
+            NoiseKind::Binomial => (law.gamma as i64 / 2).min((COINS_REACH * law.gamma.sqrt()) as i64) + 6,
             _ => (REACH / law.gamma) as i64 + 6,
         };
         let ends = || votes.iter().copied().chain(law.threshold);

@@ -12,10 +12,12 @@ use crate::sound::larger;
 
 /// Division ends when the moment of the largest bound exceeds that of an attained value by at most this part.
 const TOLERANCE: f64 = 4e-3;
-/// The same for noise whose sums are not tabulated.
-const TOLERANCE_OF_WIDE: f64 = 3e-2;
-/// Sums are tabulated for noise up to this reach; longer tables take too much memory.
+/// The same for noise of which only some sums are kept.
+const TOLERANCE_OF_WIDE: f64 = 1e-2;
+/// For noise up to this reach every sum of a lead is kept. For wider noise that takes too much memory: one sum in
+/// [`SPACING`] places is kept, and the terms between two of them are added when they are needed.
 const TABULATED: i64 = 3_300;
+const SPACING: usize = 64;
 /// `ln` of the tail of the noise beyond the marks that are divided, relative to the removed probability.
 const BEYOND_WINDOW: f64 = -21.0;
 /// `ln` of the tail of the noise beyond the tables, relative to the removed probability.
@@ -56,10 +58,15 @@ struct Tables {
 }
 
 /// Probabilities that one noise beats another, computed when they are needed.
+///
+/// The sum from a place is the kept sum from the next place that is a multiple of `spacing`, plus the terms before it. All
+/// terms are positive, so this order of summation has the relative error of any other: [`ROUNDING`] covers it.
 struct Wins<'a> {
     noise: &'a Tables,
     furthest: i64,
-    /// For each lead `b - a` up to `furthest`, the sums over `x` from each place up to the reach of `p(x) F(x + b - a)`.
+    spacing: usize,
+    /// For each lead `b - a` up to `furthest`, the sums over `x` from one in `spacing` places up to the reach of
+    /// `p(x) F(x + b - a)`.
     by_lead: Vec<Option<Vec<f64>>>,
 }
 
@@ -120,10 +127,18 @@ impl Tables {
         let first = from.max(self.first(lead));
         // From here on `F` is 1.
         let certain = (self.reach + 1 - lead).max(first);
+        self.part(first, certain, lead) + self.above(certain)
+    }
+
+    /// Computes the terms of these sums from a place up to another one, which is excluded.
+    fn part(&self, from: i64, to: i64, lead: i64) -> f64 {
         let index = |place: i64| (place.min(self.reach + 1) + self.reach) as usize;
-        let mine = &self.pmf[index(first)..index(certain)];
-        let others = if mine.is_empty() { mine } else { &self.below[index(first + lead)..][..mine.len()] };
-        product(mine, others) + self.above(certain)
+        let mine = &self.pmf[index(from)..index(to)];
+        // From here on `F` is 1.
+        let certain = ((self.reach + 1 - lead - from).max(0) as usize).min(mine.len());
+        let (mine, rest) = mine.split_at(certain);
+        let others = if mine.is_empty() { mine } else { &self.below[index(from + lead)..][..mine.len()] };
+        product(mine, others) + rest.iter().sum::<f64>()
     }
 }
 
@@ -143,20 +158,23 @@ fn product(a: &[f64], b: &[f64]) -> f64 {
 
 impl<'a> Wins<'a> {
     /// Prepares for marks up to `furthest`.
-    fn new(noise: &'a Tables, furthest: i64) -> Self {
-        let furthest = if noise.reach <= TABULATED { 2 * furthest + 8 } else { -1 };
-        Self { noise, furthest, by_lead: (-furthest..=furthest).map(|_| None).collect() }
+    fn new(noise: &'a Tables, furthest: i64, spacing: usize) -> Self {
+        let furthest = 2 * furthest + 8;
+        Self { noise, furthest, spacing, by_lead: (-furthest..=furthest).map(|_| None).collect() }
     }
 
     /// Returns the sum over `u >= 0` of `p(a + u) F(b + u)`: the noise reaches `a`, and exceeds it by at least as much as
     /// an independent copy exceeds `b`.
     fn at(&mut self, a: i64, b: i64) -> f64 {
-        let (noise, lead) = (self.noise, b - a);
+        let (noise, spacing, lead) = (self.noise, self.spacing, b - a);
         match self.by_lead.get_mut((lead + self.furthest).max(0) as usize).filter(|_| lead.abs() <= self.furthest) {
             Some(sums) => {
-                let sums = sums.get_or_insert_with(|| noise.sums(lead));
-                let place = a.max(noise.first(lead)) - noise.first(lead);
-                sums.get(place as usize).copied().unwrap_or(0.0)
+                let sums = sums.get_or_insert_with(|| noise.sums(lead).into_iter().step_by(spacing).collect());
+                let first = noise.first(lead);
+                let from = a.max(first);
+                let next = ((from - first) as usize).div_ceil(spacing);
+                let sum = sums.get(next).copied().unwrap_or(0.0);
+                if spacing == 1 { sum } else { sum + noise.part(from, first + (next * spacing) as i64, lead) }
             }
             None => noise.sum(a, lead),
         }
@@ -237,6 +255,15 @@ impl Integers {
         self.ends_early
     }
 
+    /// Returns whether only some sums of the noise are kept.
+    pub(super) fn is_wide(&self) -> bool {
+        self.noise.reach > TABULATED
+    }
+
+    fn spacing(&self) -> usize {
+        if self.is_wide() { SPACING } else { 1 }
+    }
+
     /// Returns the relative error of a logarithm of a ratio.
     pub(super) fn rounding(&self) -> f64 {
         ROUNDING.0 + ROUNDING.1 * self.noise.reach.max(self.difference.reach) as f64
@@ -274,15 +301,18 @@ impl Integers {
 
     /// Returns the answers at the marks of the estimate.
     pub(super) fn estimated(&self) -> Vec<[Answer; 3]> {
-        let mut wins = Wins::new(&self.noise, self.window);
+        let mut wins = Wins::new(&self.noise, self.window, self.spacing());
         at_estimated_marks(self.deviation, self.window, |mark| self.answers(mark, &mut wins))
     }
 
     /// Bounds the excess where both marks are in the window.
     pub(super) fn in_window(&self, excess: &Excess) -> f64 {
+        self.in_window_by(Wins::new(&self.noise, self.window + self.vote - 1, self.spacing()), excess)
+    }
+
+    fn in_window_by(&self, mut wins: Wins<'_>, excess: &Excess) -> f64 {
         let marks = (-self.window, self.window);
-        let mut wins = Wins::new(&self.noise, self.window + self.vote - 1);
-        let tolerance = if self.noise.reach <= TABULATED { TOLERANCE } else { TOLERANCE_OF_WIDE };
+        let tolerance = if self.is_wide() { TOLERANCE_OF_WIDE } else { TOLERANCE };
         largest(Rectangle { a: marks, b: marks }, tolerance, excess, |marks| self.answers(marks, &mut wins))
     }
 
@@ -335,4 +365,78 @@ fn at_estimated_marks(
     let marks: Vec<i64> = (0..ESTIMATED).map(mark).filter(|mark| *mark <= window).collect();
     let all = marks.iter().flat_map(|&a| marks.iter().map(move |&b| (a, b)));
     all.map(|(a, b)| answers(&Rectangle::of_mark(a, b))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use speed_mechanism::{HonestRatio, Mechanism, NoiseCoins};
+
+    use super::*;
+    use crate::event::PrivacyEvent;
+
+    fn integers(coins: u64) -> Integers {
+        let noise = Mechanism::binomial(NoiseCoins::new(coins).expect("coins"));
+        let noise = LatticeNoise::new(&PrivacyEvent::new(noise, HonestRatio::ALL)).expect("integers");
+        Integers::new(&noise, 1, 1e-18).expect("tables")
+    }
+
+    fn order(l: f64) -> Excess {
+        Excess { l, removed: 1e-18, rounding: 1e-11 }
+    }
+
+    #[test]
+    fn spaced_sums_are_sums() {
+        for coins in [9, 57_600] {
+            let marks = integers(coins);
+            let [mut every, mut spaced] = [1, SPACING].map(|spacing| Wins::new(&marks.noise, marks.window, spacing));
+            let (reach, step) = (marks.noise.reach, (marks.window / 23).max(1) as usize);
+            for a in (-reach - 1..=reach + 1).step_by(step) {
+                for b in (-marks.window..=marks.window).step_by(step) {
+                    let (expected, found) = (every.at(a, b), spaced.at(a, b));
+                    assert!(
+                        (found - expected).abs() <= 1e-12 * expected,
+                        "{coins} coins ({a}, {b}): {found} {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn spaced_sums_give_the_same_bound() {
+        let marks = integers(57_600);
+        for l in [0.5, 8.0, 60.0] {
+            let [every, spaced] = [1, SPACING]
+                .map(|spacing| marks.in_window_by(Wins::new(&marks.noise, marks.window, spacing), &order(l)));
+            assert!((every / spaced - 1.0).abs() < 1e-9, "{l}: {every} {spaced}");
+        }
+    }
+
+    #[test]
+    fn wide_noise_has_a_bound_just_above_the_largest_moment() {
+        let marks = integers(NoiseCoins::MAX);
+        assert!(marks.is_wide());
+        for l in [3.0, 40.0] {
+            let excess = order(l);
+            // Whole sums for every mark, on a walk to the largest moment.
+            let mut direct = Wins { noise: &marks.noise, furthest: -1, spacing: 1, by_lead: Vec::new() };
+            let mut at = |a: i64, b: i64| excess.of(&marks.answers(&Rectangle::of_mark(a, b), &mut direct));
+            let (mut best, mut largest, mut step) = ((0, 0), at(0, 0), 512);
+            while step > 0 {
+                let (a, b): (i64, i64) = best;
+                for mark in [(a + step, b), (a - step, b), (a, b + step), (a, b - step)] {
+                    let found = at(mark.0, mark.1);
+                    if found > largest {
+                        (best, largest) = (mark, found);
+                    }
+                }
+                if best == (a, b) {
+                    step /= 2;
+                }
+            }
+            let found = marks.in_window(&excess);
+            assert!(found >= largest, "{l}: {found} below {largest}");
+            assert!(found.ln_1p() <= largest.ln_1p() * (1.001 + TOLERANCE_OF_WIDE), "{l}: {found} above {largest}");
+        }
+    }
 }
