@@ -22,14 +22,12 @@ use clap::{CommandFactory as _, Parser as _};
 use speed_core::ExitCode;
 
 /// Executes the command line and returns the process's exit code.
-#[must_use]
 pub fn main() -> std::process::ExitCode {
     main_with(|| ())
 }
 
 /// Checks that the program was built for this processor, calls `prepare`, which registers networks by name, and
 /// executes the command line.
-#[must_use]
 pub fn main_with(prepare: impl FnOnce()) -> std::process::ExitCode {
     if processor::lacks_basics() {
         let _ = std::io::stderr().write_all(processor::LACKS_BASICS);

@@ -45,7 +45,6 @@ pub struct GoodFile {
 
 impl CheckReport {
     /// Returns whether every file exists and is valid.
-    #[must_use]
     pub fn is_ok(&self) -> bool {
         self.files.iter().all(|file| file.outcome.is_ok())
     }

@@ -15,7 +15,6 @@ pub enum Checksum {
 
 impl Checksum {
     /// Returns the SHA-256 in hexadecimal.
-    #[must_use]
     pub fn sha256(self) -> Option<&'static str> {
         match self {
             Self::OfContent(sha256) | Self::OfFile(sha256) => Some(sha256),

@@ -50,7 +50,6 @@ const SHAPE: ImageShape = ImageShape { channels: 1, height: render::SIDE, width:
 ///
 /// Image `i` of a half has its own random stream, so it does not depend on the number of images. The halves use
 /// different streams, so no training image is a test image.
-#[must_use]
 pub fn generate(config: DigitsConfig, streams: &Streams) -> Dataset {
     let split = |half: &str, len: usize| {
         let mut pixels = Vec::with_capacity(len * SHAPE.pixels());

@@ -47,7 +47,6 @@ fn load_files(catalog: &'static Catalog, dir: &Path) -> Result<Dataset, DataErro
 }
 
 /// Returns the published names of a dataset's classes; `None` if its classes have numbers only.
-#[must_use]
 pub fn class_names(dataset: &str) -> Option<Vec<String>> {
     let words = match dataset {
         "fashion-mnist" => "T-shirt/top Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag Ankle-boot",
@@ -104,7 +103,6 @@ impl Facts {
     }
 
     /// Returns the sizes of a loaded dataset.
-    #[must_use]
     pub fn from_dataset(dataset: &Dataset) -> Self {
         let Dataset { train, test, .. } = dataset;
         Self { shape: train.shape(), classes: train.classes(), train: train.len(), test: test.len() }

@@ -10,37 +10,31 @@ pub struct Images<'a> {
 
 impl<'a> Images<'a> {
     /// Wraps the images of `split`.
-    #[must_use]
     pub fn new(split: &'a Split) -> Self {
         Self { split }
     }
 
     /// Returns the split behind the images, with its labels: only to measure, never to choose or to learn.
-    #[must_use]
     pub fn split(&self) -> &'a Split {
         self.split
     }
 
     /// Returns the number of images.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.split.len()
     }
 
     /// Returns whether the split is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.split.is_empty()
     }
 
     /// Returns the size of every image.
-    #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.split.shape()
     }
 
     /// Returns the number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.split.classes()
     }
@@ -49,7 +43,6 @@ impl<'a> Images<'a> {
     ///
     /// # Panics
     /// If `i` is not below `len()`.
-    #[must_use]
     pub fn pixels(&self, i: usize) -> &'a [u8] {
         self.split.pixels(i)
     }

@@ -162,7 +162,6 @@ impl fmt::Display for Uneven {
 }
 
 /// Returns the images of all parts, one part after the other, and the range of each part.
-#[must_use]
 pub fn consecutive<'a>(parts: impl IntoIterator<Item = &'a Vec<usize>>) -> (Vec<usize>, Vec<Range<usize>>) {
     let mut order = Vec::new();
     let range = |part: &'a Vec<usize>| {
@@ -193,7 +192,6 @@ pub fn by_teacher(teacher_of: &[usize], teachers: usize) -> Result<Vec<Vec<usize
 
 /// Returns the number of parties that have an image of each of `classes` classes. `labels` are in the order of the parts; each party has
 /// consecutive `parts`, as many as `teachers_of` says.
-#[must_use]
 pub fn parties_by_class(labels: &[u8], classes: usize, parts: &[Range<usize>], teachers_of: &[u32]) -> Vec<usize> {
     let (mut counts, mut parts) = (vec![0; classes], parts.iter());
     for &teachers in teachers_of {
@@ -207,7 +205,6 @@ pub fn parties_by_class(labels: &[u8], classes: usize, parts: &[Range<usize>], t
 /// Counts the teachers whose parts hold few classes; returns `None` unless they are more than a tenth of all
 /// teachers. For example, if the images are sorted by label, every teacher knows only one or two classes. A part holds
 /// few classes if it has less than 60 % of the average number of classes in a random draw of the same size.
-#[must_use]
 pub fn uneven(train: &Split, parts: &[Range<usize>]) -> Option<Uneven> {
     const FEW: f64 = 0.6;
     let labels = train.labels();

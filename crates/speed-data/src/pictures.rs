@@ -50,7 +50,6 @@ impl Reading {
     }
 
     /// Returns the shape to which every picture is resized, or `None` without resizing.
-    #[must_use]
     pub fn shape(self) -> Option<ImageShape> {
         let Size { height, width } = self.size?;
         Some(ImageShape { channels: self.channels(), height: height as usize, width: width as usize })

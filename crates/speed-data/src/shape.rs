@@ -18,7 +18,6 @@ pub struct ImageShape {
 
 impl ImageShape {
     /// Returns the number of values in one image, `channels * height * width`, saturated if the product does not fit.
-    #[must_use]
     pub const fn pixels(self) -> usize {
         self.channels.saturating_mul(self.height).saturating_mul(self.width)
     }

@@ -51,25 +51,21 @@ impl Split {
     }
 
     /// Returns the number of images.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
     /// Returns whether the split has zero images.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
     /// Returns the size of every image.
-    #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.shape
     }
 
     /// Returns the number of classes K; labels are 0..K. A class may have no image.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
@@ -78,7 +74,6 @@ impl Split {
     ///
     /// # Panics
     /// If `i >= len()`, as a slice does.
-    #[must_use]
     pub fn pixels(&self, i: usize) -> &[u8] {
         let size = self.shape.pixels();
         &self.pixels[i * size..(i + 1) * size]
@@ -88,26 +83,22 @@ impl Split {
     ///
     /// # Panics
     /// If `i >= len()`, as a slice does.
-    #[must_use]
     pub fn label(&self, i: usize) -> u8 {
         self.labels[i]
     }
 
     /// Returns all labels, in the order of the images.
-    #[must_use]
     pub fn labels(&self) -> &[u8] {
         &self.labels
     }
 
     /// Returns the images with the pixels of an image of `other`.
-    #[must_use]
     pub fn copies_of(&self, other: &Self) -> Vec<usize> {
         let others: HashSet<&[u8]> = (0..other.len()).map(|image| other.pixels(image)).collect();
         (0..self.len()).filter(|image| others.contains(self.pixels(*image))).collect()
     }
 
     /// Returns the largest value of all pixels.
-    #[must_use]
     pub fn largest_value(&self) -> u8 {
         self.pixels.iter().copied().max().unwrap_or_default()
     }
@@ -116,7 +107,6 @@ impl Split {
     ///
     /// # Panics
     /// If the range does not lie within `0..len()`, as a slice does.
-    #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         let size = self.shape.pixels();
         let labels = self.labels[range.clone()].to_vec();
@@ -140,7 +130,6 @@ impl Split {
     ///
     /// # Panics
     /// If an index is not below `len()`, as a slice does.
-    #[must_use]
     pub fn select(&self, indices: &[usize]) -> Self {
         let labels = indices.iter().map(|&index| self.labels[index]).collect();
         let pixels = indices.iter().flat_map(|&index| self.pixels(index)).copied().collect();
@@ -149,7 +138,6 @@ impl Split {
 
     /// Returns the SHA-256 of shape, classes, pixels and labels, for the fingerprint of results computed from them. Two
     /// splits have the same digest if and only if they are equal.
-    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         hash.update(b"speed/split/v1");

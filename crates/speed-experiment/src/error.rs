@@ -149,7 +149,6 @@ impl ExperimentError {
     }
 
     /// Returns the documented exit code.
-    #[must_use]
     pub fn exit_code(&self) -> ExitCode {
         self.exit
     }
@@ -211,7 +210,6 @@ fn without_threads(reason: impl Display) -> ExperimentError {
 }
 
 /// Describes bytes that are not the expected JSON value.
-#[must_use]
 pub fn found_instead(bytes: &[u8], error: &serde_json::Error) -> String {
     match bytes.len() {
         0 => "an empty file".to_owned(),

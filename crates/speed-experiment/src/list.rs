@@ -71,7 +71,6 @@ pub enum ListedState {
 }
 
 /// Lists the runs below a directory of results, by experiment and id, followed by the published runs.
-#[must_use]
 pub fn list_runs(results: &Path) -> Vec<RunSummary> {
     let published = runs_below(&results.join(PUBLISHED), true);
     runs_below(results, false).into_iter().chain(published).collect()

@@ -130,7 +130,6 @@ impl Model {
     }
 
     /// Returns the description.
-    #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
     }
@@ -141,13 +140,11 @@ impl Model {
     }
 
     /// Returns the shape of the images that its network reads.
-    #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.description.shape()
     }
 
     /// Returns the preparation of the images of a prediction, as in its training.
-    #[must_use]
     pub fn preparation(&self) -> Preparation {
         let Preprocessing { resizes, converts } = self.description.preprocessing;
         let least_side = if self.description.encoder.is_some() { LEAST_SIDE as usize } else { 1 };

@@ -147,7 +147,6 @@ pub(crate) fn indices_to_bytes(indices: &[usize]) -> Vec<u8> {
 ///
 /// # Panics
 /// If the number of values is not a multiple of `columns`.
-#[must_use]
 pub fn reals_to_bytes(values: &[f32], columns: usize) -> Vec<u8> {
     rows_to_bytes(values, columns)
 }

@@ -63,7 +63,6 @@ fn complete(context: &Context<'_>, nodes: &[Node]) -> Result<Outputs, Experiment
 }
 
 /// Returns whether the run of `config` in `results` has begun a stage.
-#[must_use]
 pub fn has_begun(config: &Config, results: &Path) -> bool {
     RunStore::has_stages(results, config)
 }

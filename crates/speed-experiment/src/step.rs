@@ -50,7 +50,6 @@ impl Step {
 
     /// Returns its name, which is also the name of its script: the stage, with `-all` if another step does the units of
     /// the same stage.
-    #[must_use]
     pub fn name(self) -> String {
         let Some(kind) = self.kind() else { return REPORT.to_owned() };
         let end = if self.completes && kind.units.is_some() { ALL } else { "" };
@@ -58,13 +57,11 @@ impl Step {
     }
 
     /// Returns its name in `speed run --stage`; `None` for the last step.
-    #[must_use]
     pub fn stage(self) -> Option<&'static str> {
         self.kind().map(|kind| kind.name)
     }
 
     /// Returns whether it has shards.
-    #[must_use]
     pub fn has_shards(self) -> bool {
         !self.completes
     }
@@ -119,27 +116,23 @@ pub struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     /// Creates the steps of a run, or of a sweep's runs.
-    #[must_use]
     pub fn new(sweep: &'a Sweep, results: &'a Path) -> Self {
         let folder = folder_of(sweep, results);
         Self { configs: sweep.configs().collect(), folder, is_sweep: !sweep.is_plain(), results }
     }
 
     /// Creates the steps of the run or sweep in `folder` from the configs of its runs.
-    #[must_use]
     pub fn in_folder(folder: PathBuf, configs: &'a [Config], results: &'a Path) -> Self {
         let is_sweep = !config_path(&folder).exists();
         Self { configs: configs.iter().collect(), folder, is_sweep, results }
     }
 
     /// Returns the directory of the run or of the sweep.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Returns the directories of the runs.
-    #[must_use]
     pub fn runs(&self) -> Vec<PathBuf> {
         self.configs.iter().map(|config| RunStore::folder_of(self.results, config)).collect()
     }
@@ -170,7 +163,6 @@ impl<'a> Steps<'a> {
     }
 
     /// Returns the largest number of units of a step, which is 1 for a step without shards.
-    #[must_use]
     pub fn units(&self, step: Step) -> usize {
         match step.kind().filter(|_| step.has_shards()) {
             Some(kind) => self.configs.iter().map(|config| units_in(config, kind)).sum(),
@@ -230,7 +222,6 @@ impl<'a> Steps<'a> {
 
     /// Returns the seconds of the longest of `of` shards of a step on `cpus` processors, estimated by `cost`, which is
     /// the cost of the first run; `None` if unknown. A step without shards takes as long as all stages without units.
-    #[must_use]
     pub fn seconds(&self, step: Step, of: usize, cpus: u16, cost: &Cost) -> Option<f64> {
         let kind = step.kind().filter(|_| step.has_shards());
         let has_no_units = |stage: &str| KINDS.iter().any(|kind| kind.name == stage && kind.units.is_none());

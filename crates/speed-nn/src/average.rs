@@ -23,7 +23,6 @@ pub struct Average<M> {
 
 impl<M: Module> Average<M> {
     /// Returns an average with rate `rate` per step and no updates.
-    #[must_use]
     pub fn new(rate: f64, model: &M) -> Self {
         Self {
             rate,
@@ -46,7 +45,6 @@ impl<M: Module> Average<M> {
 
     /// Returns the network with the bias-corrected average: a true weighted mean of the parameters seen, or zero before
     /// the first update. `model` determines which parameters are trained.
-    #[must_use]
     pub fn corrected(&self, model: &M) -> M {
         let factor = if self.steps == 0 { 0.0 } else { 1.0 / weight(self.rate, self.steps) };
         self.model.clone().map(&mut Scale { factor, trained: Some(Current::from_model(model)) })
@@ -84,7 +82,6 @@ pub struct WarmedUpAverage<M> {
 
 impl<M: Module> WarmedUpAverage<M> {
     /// Starts at the parameters of `model`, a network on a device with gradients.
-    #[must_use]
     pub fn new(rate: f64, model: &M) -> Self {
         Self { rate, updates: 0, model: model.valid() }
     }
@@ -98,7 +95,6 @@ impl<M: Module> WarmedUpAverage<M> {
     }
 
     /// Returns the network with the averaged parameters, without gradients.
-    #[must_use]
     pub fn into_model(self) -> M {
         self.model
     }

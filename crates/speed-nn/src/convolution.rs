@@ -48,7 +48,6 @@ impl Geometry {
     /// Returns TensorFlow's `SAME` padding of maps `[height, width, channels]`: the number of result rows and columns
     /// is that of the map divided by the stride, rounded up. If the padding is odd, its larger half is at the end.
     /// `None` for sizes of zero.
-    #[must_use]
     pub fn same([height, width, channels]: [usize; 3], kernel: usize, stride: usize) -> Option<Self> {
         let sizes = [height, width, channels, kernel, stride];
         let [rows, columns] = [height, width].map(|size| size.div_ceil(stride.max(1)));
@@ -61,7 +60,6 @@ impl Geometry {
     /// Returns a padding of half of an odd `kernel` of zeros on every side of maps `[height, width, channels]`, as in
     /// Theano and cuDNN. The number of results is that of [`same`](Self::same), but the windows are at other positions
     /// if the stride is not 1. `None` for sizes of zero and even kernels.
-    #[must_use]
     pub fn half(map: [usize; 3], kernel: usize, stride: usize) -> Option<Self> {
         let same = Self::same(map, kernel, stride)?;
         (kernel % 2 == 1).then_some(Self { before: [kernel / 2; 2], ..same })
@@ -69,7 +67,6 @@ impl Geometry {
 
     /// Returns windows without padding at stride 1. `None` for maps `[height, width, channels]` that are smaller than
     /// the kernel, and for sizes of zero.
-    #[must_use]
     pub fn valid([height, width, channels]: [usize; 3], kernel: usize) -> Option<Self> {
         let fits = kernel > 0 && channels > 0 && height >= kernel && width >= kernel;
         fits.then(|| {
@@ -79,32 +76,27 @@ impl Geometry {
     }
 
     /// Returns `[height, width, channels]` of a map.
-    #[must_use]
     pub fn map(&self) -> [usize; 3] {
         [self.height, self.width, self.channels]
     }
 
     /// Returns the number of rows and columns of the results.
-    #[must_use]
     pub fn results(&self) -> [usize; 2] {
         [self.rows, self.columns]
     }
 
     /// Returns the number of rows, which is also that of columns, of the kernel.
-    #[must_use]
     pub fn kernel(&self) -> usize {
         self.kernel
     }
 
     /// Returns the distance between neighbouring windows, in pixels.
-    #[must_use]
     pub fn stride(&self) -> usize {
         self.stride
     }
 
     /// Returns the rows and the columns of zeros before and after a map that windows reach; 0 at the end if no window
     /// reaches beyond it.
-    #[must_use]
     pub fn padding(&self) -> [[usize; 2]; 2] {
         let [height, width] = self.framed();
         let after =
@@ -113,19 +105,16 @@ impl Geometry {
     }
 
     /// Returns the number of values in one map.
-    #[must_use]
     pub fn map_len(&self) -> usize {
         self.height * self.width * self.channels
     }
 
     /// Returns the number of windows of one map.
-    #[must_use]
     pub fn positions(&self) -> usize {
         self.rows * self.columns
     }
 
     /// Returns the number of values in a window, which is the number of rows of the weight matrix.
-    #[must_use]
     pub fn patch_len(&self) -> usize {
         self.kernel * self.kernel * self.channels
     }
@@ -134,7 +123,6 @@ impl Geometry {
     ///
     /// # Panics
     /// If a map is incomplete or the weights are for other windows.
-    #[must_use]
     pub fn forward(&self, maps: &[f32], weight: View<'_>) -> Matrix {
         let outputs = self.outputs(weight);
         assert!(maps.len().is_multiple_of(self.map_len()), "complete maps");
@@ -171,7 +159,6 @@ impl Geometry {
     ///
     /// # Panics
     /// If the number of results is not the number of windows of the maps.
-    #[must_use]
     pub fn weight_gradient(&self, maps: &[f32], by_results: &[f32], outputs: usize) -> Matrix {
         let positions = maps.len() / self.map_len() * self.positions();
         assert_eq!(by_results.len(), positions * outputs, "gradient of the results");
@@ -206,7 +193,6 @@ impl Geometry {
     ///
     /// # Panics
     /// If the results are not those of complete maps or the weights are for other windows.
-    #[must_use]
     pub fn map_gradient(&self, weight: View<'_>, by_results: &[f32]) -> Vec<f32> {
         let outputs = self.outputs(weight);
         assert!(by_results.len().is_multiple_of(self.positions() * outputs), "results of complete maps");

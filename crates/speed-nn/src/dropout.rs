@@ -9,7 +9,6 @@ use speed_core::random::Stream;
 ///
 /// # Panics
 /// If `rate` is not within `0.0..1.0`.
-#[must_use]
 pub fn dropout<const D: usize>(x: Tensor<D>, rate: f32, stream: &mut Stream) -> Tensor<D> {
     assert!((0.0..1.0).contains(&rate), "dropout rate {rate}");
     let (shape, device) = (x.dims(), x.device());

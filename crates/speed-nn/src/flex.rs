@@ -20,26 +20,22 @@ pub type Array = FloatTensor<Flex>;
 pub type Recorded<C> = FloatTensor<Autodiff<Flex, C>>;
 
 /// Returns whether a tensor holds `f32` values on Flex, with or without gradients.
-#[must_use]
 pub fn on_flex<const D: usize>(tensor: &Tensor<D>) -> bool {
     tensor.dtype() == DType::F32 && matches!(tensor.device().inner().as_dispatch(), DispatchDevice::Flex(_))
 }
 
 /// Creates a tensor from values in row-major order, without a copy.
-#[must_use]
 pub fn array(values: Vec<f32>, shape: impl Into<Shape>) -> Array {
     Array::from_data(TensorData::from_bytes(Bytes::from_elems(values), shape.into(), DType::F32))
 }
 
 /// Creates a tensor from a matrix, without a copy.
-#[must_use]
 pub fn from_matrix(matrix: Matrix) -> Array {
     let shape = [matrix.rows(), matrix.columns()];
     array(matrix.into_vec(), shape)
 }
 
 /// Returns the tensor with its values in row-major order. Copies only if they are in another order.
-#[must_use]
 pub fn contiguous(tensor: Array) -> Array {
     if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
 }
@@ -48,7 +44,6 @@ pub fn contiguous(tensor: Array) -> Array {
 ///
 /// # Panics
 /// If the tensor is not contiguous or not of `f32`.
-#[must_use]
 pub fn values(tensor: &Array) -> &[f32] {
     tensor.as_slice().expect("a contiguous tensor of f32")
 }
@@ -76,7 +71,6 @@ pub(crate) fn rows_mut<T>(values: &mut [T], length: usize) -> std::slice::Chunks
 }
 
 /// Returns the number of rows and columns.
-#[must_use]
 pub fn size(tensor: &Array) -> [usize; 2] {
     let shape = tensor.shape();
     [shape[0], shape[1]]
@@ -98,7 +92,6 @@ pub fn with_view<R>(tensor: &Array, read: impl FnOnce(View<'_>) -> R) -> R {
 ///
 /// # Panics
 /// If their sizes do not match.
-#[must_use]
 pub fn multiply(left: &Array, right: &Array) -> Array {
     with_view(left, |left| with_view(right, |right| from_matrix(matrix::product(left, right))))
 }

@@ -12,7 +12,6 @@ use rand_distr::{Distribution, StandardNormal};
 use speed_core::random::Stream;
 
 /// Draws independent normal values of mean 0 and standard deviation `std`.
-#[must_use]
 pub fn normal<const D: usize>(shape: [usize; D], std: f32, stream: &mut Stream, device: &Device) -> Tensor<D> {
     fill(shape, device, || std * standard_normal(stream))
 }
@@ -20,7 +19,6 @@ pub fn normal<const D: usize>(shape: [usize; D], std: f32, stream: &mut Stream, 
 /// Draws normal values of mean 0, redrawing every value beyond two standard deviations, like TensorFlow's
 /// `truncated_normal`. As there, `std` is the deviation *before* truncation; the deviation of the values is 0.880
 /// `std`.
-#[must_use]
 pub fn truncated_normal<const D: usize>(
     shape: [usize; D],
     std: f32,
@@ -38,7 +36,6 @@ pub fn truncated_normal<const D: usize>(
 }
 
 /// Draws independent uniform values in `[low, high)`.
-#[must_use]
 pub fn uniform<const D: usize>(
     shape: [usize; D],
     low: f32,
@@ -50,7 +47,6 @@ pub fn uniform<const D: usize>(
 }
 
 /// Returns a tensor filled with one value.
-#[must_use]
 pub fn constant<const D: usize>(shape: [usize; D], value: f32, device: &Device) -> Tensor<D> {
     fill(shape, device, || value)
 }

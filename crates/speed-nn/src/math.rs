@@ -4,7 +4,6 @@
 //! tenth. Their error is about 2e-7 relative to the larger of the result and 1e-7, which is the precision of `f32`.
 
 /// Returns `e^x`: 0 below -87.3, about 1.7e38 above 88 (never infinite).
-#[must_use]
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.3, 88.0);
@@ -38,7 +37,6 @@ fn ln_1p_unit(u: f32) -> f32 {
 }
 
 /// Returns the logistic function `1 / (1 + e^-x)`.
-#[must_use]
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
     let e = exp(-x.abs());
@@ -47,7 +45,6 @@ pub fn sigmoid(x: f32) -> f32 {
 }
 
 /// Returns `ln(1 + e^x)`.
-#[must_use]
 #[inline(always)]
 pub fn softplus(x: f32) -> f32 {
     x.max(0.0) + ln_1p_unit(exp(-x.abs()))
@@ -57,7 +54,6 @@ const LANES: usize = 16;
 
 /// Returns the sum of `values` as sixteen interleaved partial sums. A plain loop may not be vectorised, because that
 /// changes the order of the additions.
-#[must_use]
 pub fn sum(values: &[f32]) -> f32 {
     let mut lanes = [0.0_f32; LANES];
     let (blocks, rest) = values.as_chunks::<LANES>();

@@ -39,13 +39,11 @@ pub struct Matrix {
 
 impl Matrix {
     /// Returns a matrix of zeros.
-    #[must_use]
     pub fn zeros(rows: usize, columns: usize) -> Self {
         Self { rows, columns, values: vec![0.0; rows * columns] }
     }
 
     /// Returns a matrix of the values returned by `value`, which is called in row-major order.
-    #[must_use]
     pub fn from_fn(rows: usize, columns: usize, mut value: impl FnMut() -> f32) -> Self {
         Self { rows, columns, values: (0..rows * columns).map(|_| value()).collect() }
     }
@@ -54,33 +52,28 @@ impl Matrix {
     ///
     /// # Panics
     /// If there are not `rows * columns` values.
-    #[must_use]
     pub fn from_vec(rows: usize, columns: usize, values: Vec<f32>) -> Self {
         assert_eq!(values.len(), rows * columns, "values of a matrix");
         Self { rows, columns, values }
     }
 
     /// Returns the values in row-major order.
-    #[must_use]
     pub fn into_vec(mut self) -> Vec<f32> {
         self.values.truncate(self.rows * self.columns);
         self.values
     }
 
     /// Returns the number of rows.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Returns the number of columns.
-    #[must_use]
     pub fn columns(&self) -> usize {
         self.columns
     }
 
     /// Returns all values in row-major order.
-    #[must_use]
     pub fn values(&self) -> &[f32] {
         &self.values[..self.rows * self.columns]
     }
@@ -94,7 +87,6 @@ impl Matrix {
     ///
     /// # Panics
     /// If `row >= rows()`, like a slice.
-    #[must_use]
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values()[row * self.columns..(row + 1) * self.columns]
     }
@@ -117,7 +109,6 @@ impl Matrix {
     }
 
     /// Returns the complete matrix as an operand of [`multiply`].
-    #[must_use]
     pub fn view(&self) -> View<'_> {
         View { values: self.values(), shape: [self.rows, self.columns], strides: [self.columns, 1] }
     }
@@ -149,14 +140,12 @@ impl<'a> View<'a> {
     ///
     /// # Panics
     /// If neither rows nor columns are contiguous.
-    #[must_use]
     pub fn new(values: &'a [f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
         assert!(strides.contains(&1), "strides {strides:?} of a matrix");
         Self { values, shape, strides }
     }
 
     /// Creates a view of a matrix in row-major order.
-    #[must_use]
     pub fn of_rows(values: &'a [f32], shape: [usize; 2]) -> Self {
         Self { values, shape, strides: [shape[1], 1] }
     }
@@ -185,7 +174,6 @@ impl<'a> View<'a> {
     }
 
     /// Returns `[rows, columns]`.
-    #[must_use]
     pub fn shape(self) -> [usize; 2] {
         self.shape
     }

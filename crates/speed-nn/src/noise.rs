@@ -20,7 +20,6 @@ pub struct NormalPool {
 
 impl NormalPool {
     /// Draws `length` values (at least 2) and puts them on a device without gradients.
-    #[must_use]
     pub fn new(length: usize, stream: &mut Stream, device: &Device) -> Self {
         let length = length.max(2);
         let values: Vec<f32> = (0..length).map(|_| StandardNormal.sample(stream)).collect();
@@ -29,7 +28,6 @@ impl NormalPool {
 
     /// Adds noise of deviation `sigma` to every value. Each window is at most half as long as the pool and starts at a
     /// position drawn from `stream`.
-    #[must_use]
     pub fn add<const D: usize>(&self, x: Tensor<D>, sigma: f32, stream: &mut Stream) -> Tensor<D> {
         if sigma == 0.0 {
             return x;

@@ -10,7 +10,6 @@ use crate::device::DeviceError;
 ///
 /// Burn gives every parameter a random identifier and writes it into records, so two equal models have different bytes.
 /// With numbers instead, equal models have equal bytes. Call it once, before passing the model to an optimizer.
-#[must_use]
 pub fn number_parameters<M: Module>(model: M) -> M {
     model.map(&mut Numbers { used: 0 })
 }

@@ -7,7 +7,6 @@ const LOST: f64 = 0.2;
 
 /// Returns the distance within which all but a fifth of `count` points have another one of them; `distance` is the distance of two
 /// points, in either order. `None` for fewer than two points, which say nothing about their distances.
-#[must_use]
 pub fn reach(count: usize, distance: impl Fn(usize, usize) -> f64) -> Option<f64> {
     if count < 2 {
         return None;

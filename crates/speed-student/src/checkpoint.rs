@@ -60,13 +60,11 @@ impl From<ParameterError> for CheckpointError {
 
 impl Checkpoint {
     /// Returns the number of finished epochs.
-    #[must_use]
     pub fn epoch(&self) -> u32 {
         self.metrics.last().map_or(0, |metrics| metrics.epoch)
     }
 
     /// Serialises the checkpoint: a header in JSON, the records, and a checksum; 38 MB for the paper's networks.
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let records = self.records.iter().map(Vec::len).collect();
         let header = Header { identity: self.identity, metrics: self.metrics.clone(), records };

@@ -17,7 +17,6 @@ pub struct StudentMethod {
 
 impl StudentMethod {
     /// Returns the method's name in a config.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }

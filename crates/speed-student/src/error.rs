@@ -45,7 +45,6 @@ pub enum StudentError {
 
 impl StudentError {
     /// Names the step of an epoch that failed.
-    #[must_use]
     pub fn from_step(error: StepError, network: &'static str, epoch: u32, step: usize) -> Self {
         match error {
             StepError::NotFinite { loss } => Self::NotFinite { network, loss, epoch, step },
@@ -61,7 +60,6 @@ pub struct InvalidData(pub(crate) String);
 
 impl InvalidData {
     /// The fault of test images that are none.
-    #[must_use]
     pub fn no_test() -> Self {
         Self("expected at least one test image, found none".to_owned())
     }

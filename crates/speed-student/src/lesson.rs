@@ -33,13 +33,11 @@ impl Lesson<'_> {
     ///
     /// # Panics
     /// If an index is not below the number of images.
-    #[must_use]
     pub fn batch<N: Classifier>(&self, some: &[usize]) -> Pixels {
         Pixels::from_split(self.pool.split(), some, N::OFFSET)
     }
 
     /// Returns the number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.pool.classes()
     }

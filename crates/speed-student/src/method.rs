@@ -132,7 +132,6 @@ pub struct Passes {
 
 impl Passes {
     /// Returns the number of images of an epoch with a pool of `pool` images: at least one batch.
-    #[must_use]
     pub fn images(&self, pool: usize) -> usize {
         let images = if self.epoch_images == 0 { pool } else { self.epoch_images };
         images.max(self.batch)
@@ -142,7 +141,6 @@ impl Passes {
     ///
     /// # Panics
     /// If `batch` is 0.
-    #[must_use]
     pub fn steps(&self, pool: usize) -> usize {
         self.images(pool) / self.batch
     }

@@ -58,7 +58,6 @@ impl StudentMethod {
     }
 
     /// Returns all methods, the built-in ones first.
-    #[must_use]
     pub fn all() -> Vec<Self> {
         METHODS.all().into_iter().map(|method| method.name).collect()
     }

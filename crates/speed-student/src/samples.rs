@@ -24,7 +24,6 @@ pub struct Grid {
 
 impl Samples {
     /// Wraps images as bytes, image after image in CHW order; an incomplete last image is left out.
-    #[must_use]
     pub fn new(shape: ImageShape, mut pixels: Vec<u8>) -> Self {
         pixels.truncate(pixels.len() - pixels.len() % shape.pixels().max(1));
         Self { shape, pixels }
@@ -45,31 +44,26 @@ impl Samples {
     }
 
     /// Returns the number of images.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.pixels.len() / self.shape.pixels().max(1)
     }
 
     /// Returns whether there are zero images.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pixels.is_empty()
     }
 
     /// Returns the size of every image.
-    #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.shape
     }
 
     /// Returns all pixels, image after image in CHW order.
-    #[must_use]
     pub fn pixels(&self) -> &[u8] {
         &self.pixels
     }
 
     /// Returns the images side by side in rows of `columns` (at least one); places without an image are black.
-    #[must_use]
     pub fn grid(&self, columns: usize) -> Grid {
         let columns = columns.max(1);
         let ImageShape { channels, height, width } = self.shape;

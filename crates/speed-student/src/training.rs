@@ -22,7 +22,6 @@ pub struct EpochReport<'a> {
 
 impl EpochReport<'_> {
     /// Returns the losses and accuracies of the epoch.
-    #[must_use]
     pub fn metrics(&self) -> &EpochMetrics {
         self.metrics
     }
@@ -87,7 +86,6 @@ impl Student {
     }
 
     /// Returns its network.
-    #[must_use]
     pub fn network(&self) -> &dyn AnyClassifier {
         self.network.as_ref()
     }

@@ -66,7 +66,6 @@ impl Architecture {
     }
 
     /// Returns all architectures, the built-in ones first.
-    #[must_use]
     pub fn all() -> Vec<Self> {
         ARCHITECTURES.all()
     }

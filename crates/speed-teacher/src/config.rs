@@ -158,25 +158,21 @@ pub struct Architecture {
 
 impl Architecture {
     /// Returns its name in a config.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
     /// Returns the version of the network with this name.
-    #[must_use]
     pub const fn version(self) -> u32 {
         self.version
     }
 
     /// Returns whether it learns from an encoder's vectors, and not from pictures.
-    #[must_use]
     pub fn reads_vectors(self) -> bool {
         (self.reads_vectors)()
     }
 
     /// Returns the approximate bytes that a step keeps for each pixel of an image.
-    #[must_use]
     pub const fn step_bytes_per_pixel(self) -> usize {
         self.step_bytes_per_pixel
     }

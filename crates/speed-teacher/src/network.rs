@@ -18,7 +18,6 @@ pub trait TeacherNetwork: Classifier {
     const VERSION: u32 = 1;
 
     /// Returns whether the network learns from an encoder's vectors. Other networks read pictures, whose neighbouring pixels belong together.
-    #[must_use]
     fn reads_vectors() -> bool {
         false
     }

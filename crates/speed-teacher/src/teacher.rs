@@ -40,13 +40,11 @@ impl Teacher {
     }
 
     /// Returns the size of its images.
-    #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.shape
     }
 
     /// Returns its number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
@@ -85,19 +83,16 @@ impl Teacher {
     }
 
     /// Returns its own images, if it lacks classes.
-    #[must_use]
     pub fn own_images(&self) -> Option<&OwnImages> {
         self.own.as_ref()
     }
 
     /// Returns its network.
-    #[must_use]
     pub fn network(&self) -> &dyn AnyClassifier {
         self.network.as_ref()
     }
 
     /// Returns its network and its own images, without its image size and number of classes.
-    #[must_use]
     pub fn into_parts(self) -> (Box<dyn AnyClassifier>, Option<OwnImages>) {
         (self.network, self.own)
     }

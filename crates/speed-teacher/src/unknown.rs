@@ -41,7 +41,6 @@ impl Unknown {
 
     /// Returns the vote of a teacher that lacks the classes `lacking` on an image to which it gives `label`; `None` is an empty vote. A
     /// teacher with all classes always votes: an unusual image must still be of one of them.
-    #[must_use]
     pub fn vote(self, label: u8, is_like_own: bool, lacking: &[u8], stream: &mut Stream) -> Vote {
         match self {
             Self::Random if !is_like_own => lacking.choose(stream).copied().or(Some(label)),
@@ -52,7 +51,6 @@ impl Unknown {
 }
 
 /// Returns the classes below `classes`, at most 256, that no own label has.
-#[must_use]
 pub fn lacking_classes(own: impl IntoIterator<Item = u8>, classes: usize) -> Vec<u8> {
     let mut has = [false; 256];
     own.into_iter().for_each(|label| has[usize::from(label)] = true);
@@ -86,7 +84,6 @@ struct Form {
 impl OwnImages {
     /// Calibrates on the images `own` of `data`, which are pictures or an encoder's vectors. `None` if the teacher votes on all images: it
     /// has all classes, or only one image.
-    #[must_use]
     pub fn new(are_vectors: bool, data: &Split, own: &[usize]) -> Option<Self> {
         let lacking = lacking_classes(own.iter().map(|&image| data.label(image)), data.classes());
         if lacking.is_empty() {
@@ -120,7 +117,6 @@ impl OwnImages {
     }
 
     /// Returns the tensors of a model's file.
-    #[must_use]
     pub fn to_tensors(&self) -> NamedTensors {
         let width = self.form.width();
         let numbers = |classes: &[u8]| classes.iter().map(|&class| f32::from(class)).collect::<Vec<_>>();

@@ -147,7 +147,6 @@ impl EnsembleConfig {
 
     /// Returns the number of teachers of each party, as equal as possible; consecutive teachers belong to one party. Empty if
     /// every teacher is a party.
-    #[must_use]
     pub fn teachers_of_parties(&self) -> Vec<u32> {
         self.divided_among(self.parties).map(|teachers| u32::try_from(teachers).unwrap_or(u32::MAX)).collect()
     }

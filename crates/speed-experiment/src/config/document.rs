@@ -52,7 +52,6 @@ impl Source {
     }
 
     /// Creates a source from a text; messages show `name` as its file.
-    #[must_use]
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), overrides: Vec::new() }
     }

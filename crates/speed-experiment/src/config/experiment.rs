@@ -94,7 +94,6 @@ impl RawConfig {
     ///
     /// # Panics
     /// Never: a config holds only tables, numbers, strings and flags.
-    #[must_use]
     pub(crate) fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("a config holds only tables, numbers, strings and flags")
     }
@@ -299,13 +298,11 @@ impl Config {
     }
 
     /// Returns the options for reading pictures.
-    #[must_use]
     pub(crate) fn reading(&self) -> Reading {
         self.data.reading().expect("a config that was checked")
     }
 
     /// Returns the settings of the encoder, if there is one.
-    #[must_use]
     pub(crate) fn encoder_settings(&self) -> EncoderSettings {
         self.features.settings().expect("a config that was checked")
     }
@@ -331,19 +328,16 @@ impl Config {
     }
 
     /// Returns the method of a row's students.
-    #[must_use]
     pub(crate) fn method_of(&self, row: &RowConfig) -> StudentMethod {
         row.student.unwrap_or(self.student.method)
     }
 
     /// Returns the position of the row whose labels row `index` learns from: its own, unless it names an earlier row.
-    #[must_use]
     pub(crate) fn labels_of(&self, index: usize) -> usize {
         self.rows[index].labels_of.unwrap_or(index)
     }
 
     /// Returns the config as written.
-    #[must_use]
     pub(crate) fn to_raw(&self) -> RawConfig {
         RawConfig {
             schema: SCHEMA_VERSION,
@@ -366,19 +360,16 @@ impl Config {
     }
 
     /// Returns the config as TOML with every key: the text whose digest is the run's id.
-    #[must_use]
     pub fn to_toml(&self) -> String {
         self.to_raw().to_toml()
     }
 
     /// Returns whether noise and keys come from the seed.
-    #[must_use]
     pub(crate) fn is_simulation(&self) -> bool {
         self.noise.randomness == RandomnessKind::Simulation
     }
 
     /// Returns whether noise protects the answers.
-    #[must_use]
     pub(crate) fn protects_answers(&self) -> bool {
         !self.is_simulation() && self.rows.iter().any(RowConfig::is_noisy)
     }

@@ -208,7 +208,6 @@ impl RowNoise {
 
 impl QueryNoise {
     /// Returns the distribution.
-    #[must_use]
     pub(crate) fn mechanism(&self) -> Mechanism {
         self.noise.mechanism()
     }
@@ -229,20 +228,17 @@ impl QueryNoise {
     }
 
     /// Returns the number of values of a query with noise of their own: one for each class, or one for a check.
-    #[must_use]
     pub(crate) fn draws(&self, classes: usize) -> usize {
         if self.is_check { 1 } else { classes }
     }
 
     /// Returns whether the server adds the noise.
-    #[must_use]
     pub(crate) fn is_central(&self) -> bool {
         self.placement == NoisePlacement::Central
     }
 
     /// Returns the noise as written; the parameters of other mechanisms are 0. The coins of binomial noise are those of all
     /// teachers, so that noise of the same width has the same form.
-    #[must_use]
     pub(crate) fn written(&self, source: RandomnessKind) -> WrittenNoise {
         let mut raw = WrittenNoise {
             mechanism: self.mechanism().kind(),

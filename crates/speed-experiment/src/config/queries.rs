@@ -75,7 +75,6 @@ pub enum QuerySelection {
 
 impl QueriesConfig {
     /// Returns whether the queries, the votes about them or the meaning of the answers depend on the map of the pool.
-    #[must_use]
     pub(crate) fn use_map(&self, votes: &VotesSource) -> bool {
         self.beliefs || matches!(self.selection, QuerySelection::Clusters { .. }) || *votes == VotesSource::Neighbours
     }

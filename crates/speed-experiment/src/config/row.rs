@@ -80,25 +80,21 @@ pub struct RowConfig {
 
 impl RowConfig {
     /// Returns the number of queries that the row answers, out of `all`, from the first.
-    #[must_use]
     pub(crate) fn query_count(&self, all: usize) -> usize {
         self.queries.map_or(all, |queries| queries.get().min(all))
     }
 
     /// Returns the minimum of a query's noisy maximum for an answer, in votes, if any.
-    #[must_use]
     pub(crate) fn threshold(&self) -> Option<i64> {
         self.check.unwrap_or(self.noise).threshold.filter(|_| self.is_noisy())
     }
 
     /// Returns the largest number of answers to `queries` queries.
-    #[must_use]
     pub(crate) fn most_answers(&self, queries: usize) -> usize {
         self.answers.map_or(queries, |answers| answers.get().min(queries))
     }
 
     /// Returns whether noise is added to its votes.
-    #[must_use]
     pub(crate) fn is_noisy(&self) -> bool {
         self.aggregation != AggregationKind::NonPrivate
     }

@@ -97,13 +97,11 @@ impl Sweep {
     }
 
     /// Returns whether the config has no `[sweep]`.
-    #[must_use]
     pub fn is_plain(&self) -> bool {
         self.keys.is_empty()
     }
 
     /// Returns the config of the first setting.
-    #[must_use]
     pub fn first(&self) -> &Config {
         &self.settings[0].config
     }

@@ -65,7 +65,6 @@ pub enum Network {
 
 impl Network {
     /// Returns the name of the method or of the architecture.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Student { method, .. } => method.name(),
@@ -214,7 +213,6 @@ impl Description {
     }
 
     /// Returns whether the model is a teacher.
-    #[must_use]
     pub fn is_teacher(&self) -> bool {
         matches!(self.network, Network::Teacher { .. })
     }
@@ -235,7 +233,6 @@ impl Description {
 
     /// Returns whether the model must not be published: it is a teacher, or no finite data-independent claim covers its labels, whose
     /// noise is real.
-    #[must_use]
     pub fn is_private(&self) -> bool {
         self.is_teacher() || self.origin.publishable == Some(false) && !self.origin.simulation
     }

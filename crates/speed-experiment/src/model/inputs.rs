@@ -77,7 +77,6 @@ impl Inputs {
     }
 
     /// Returns the warnings about the files.
-    #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -95,13 +94,11 @@ impl Inputs {
     }
 
     /// Returns the number of images.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.sources.iter().map(Source::len).sum()
     }
 
     /// Returns whether there are no images.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -137,7 +137,6 @@ impl RunView {
     }
 
     /// Returns the running stage.
-    #[must_use]
     pub fn running(&self) -> Option<&StageView> {
         self.stages.iter().rev().find(|stage| stage.state == StageStatus::Running)
     }
@@ -158,7 +157,6 @@ impl CurrentWork {
     }
 
     /// Returns the units of this attempt per second; `None` before the first unit.
-    #[must_use]
     pub fn rate(&self) -> Option<f64> {
         let done = self.done.saturating_sub(self.found);
         #[expect(clippy::cast_precision_loss, reason = "counts of units are small")]
@@ -167,7 +165,6 @@ impl CurrentWork {
     }
 
     /// Returns the units, the rate and the remaining time as text.
-    #[must_use]
     pub fn counts(&self) -> String {
         let counts = format!("{} of {} {}", self.done, self.total, self.unit);
         match (self.rate(), self.left()) {
@@ -177,7 +174,6 @@ impl CurrentWork {
     }
 
     /// Returns the remaining time at the current rate.
-    #[must_use]
     pub fn left(&self) -> Option<Duration> {
         #[expect(clippy::cast_precision_loss, reason = "counts of units are small")]
         let rest = self.total.saturating_sub(self.done) as f64;

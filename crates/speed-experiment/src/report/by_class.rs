@@ -40,7 +40,6 @@ impl Report {
     }
 
     /// Returns a line for every row whose first student classifies no test image of a class right.
-    #[must_use]
     pub fn missed_classes(&self) -> String {
         let first = self.first_results();
         let lines = first.iter().filter_map(|(rows, result)| {

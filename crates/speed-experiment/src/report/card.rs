@@ -176,7 +176,6 @@ pub struct PartyPrivacy {
 
 impl PartyPrivacy {
     /// Returns the protection of the votes of a party with this many teachers; `None` for one teacher.
-    #[must_use]
     pub fn of_votes(teachers: u32, data_independent: Option<Account>) -> Option<Self> {
         (teachers > 1).then(|| Self {
             teachers,
@@ -192,7 +191,6 @@ impl PartyPrivacy {
 
 impl Privacy {
     /// Returns the protection by the noise `mechanism` on votes.
-    #[must_use]
     pub fn of_votes(mechanism: String, source: NoiseSource, data_independent: Option<Account>) -> Self {
         let deployment_model = match source {
             NoiseSource::Teachers => "distributed: every teacher adds a share of the noise before encryption",
@@ -228,7 +226,6 @@ pub enum NoiseSource {
 }
 
 /// Returns whether a claim of a card covers labels: it is finite, and its delta is at most [`MAX_CARD_DELTA`].
-#[must_use]
 pub fn covers_labels(claim: Option<&Account>) -> bool {
     claim.is_some_and(|claim| claim.delta <= MAX_CARD_DELTA)
 }
@@ -274,7 +271,6 @@ impl ModelCard {
     ///
     /// # Panics
     /// Never: a card is valid JSON.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let mut card = serde_json::to_value(self).expect("a card is valid JSON");
         card[CHECKSUM] = checksum(&card).into();
@@ -305,7 +301,6 @@ impl ModelCard {
     }
 
     /// Returns the error of a file that is not a card.
-    #[must_use]
     pub fn not_a_card(reason: &str) -> ExperimentError {
         let expected = "expected the card of a model (model-card.json), found other text";
         ExperimentError::fault(format_args!("{expected}: {}", printable(reason)))
@@ -353,7 +348,6 @@ impl ModelCard {
     }
 
     /// Returns the card in Markdown. `name` is the file of the same card in JSON.
-    #[must_use]
     pub fn to_markdown(&self, name: &str) -> String {
         let mut text = self.front_matter();
         let mut section = |title: &str, body: &str| {

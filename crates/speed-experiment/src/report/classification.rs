@@ -113,7 +113,6 @@ impl Classification {
     }
 
     /// Returns the names of the classes.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -153,7 +152,6 @@ impl Classification {
     }
 
     /// Returns the ranking of the images of two classes, if they were ranked.
-    #[must_use]
     pub fn two_classes(&self) -> Option<&TwoClasses> {
         self.two_classes.as_ref()
     }
@@ -166,7 +164,6 @@ impl Classification {
 
     /// Returns the balanced accuracy and the ranking of two classes in words, and a warning about classes that have images of
     /// which none is right; one line for each.
-    #[must_use]
     pub fn in_words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let Some(balanced) = self.balanced_accuracy() else { return lines };
@@ -211,7 +208,6 @@ impl Classification {
     }
 
     /// Returns the confusions as (true class, predicted class, images), the most frequent first.
-    #[must_use]
     pub fn confusions(&self) -> Vec<(usize, usize, u64)> {
         let row = |(truth, row): (usize, &Vec<u64>)| -> Vec<(usize, usize, u64)> {
             let cells = row.iter().enumerate().filter(|&(predicted, &count)| predicted != truth && count > 0);
@@ -223,7 +219,6 @@ impl Classification {
     }
 
     /// Returns the results by class as a table, with all images in the last row; shares are percentages.
-    #[must_use]
     pub fn table(&self) -> Table {
         let mut table =
             Table::new(["class", "images", "right", "accuracy %", "95 % interval", "predicted", "precision %"]);

@@ -329,7 +329,6 @@ impl Report {
 
     /// Returns the most important columns of the table. A row with noise but without a data-independent epsilon is
     /// marked.
-    #[must_use]
     pub fn summary(&self) -> Table {
         self.table_of(|column| column.is_in_summary(self), Column::summary_cell)
     }
@@ -356,7 +355,6 @@ impl Report {
     }
 
     /// Returns the meaning of the columns.
-    #[must_use]
     pub fn legend(&self) -> String {
         let always = COLUMNS.iter().filter(|column| matches!(column.legend, Legend::Always(_)));
         let is_present = |column: &&Column| {
@@ -366,13 +364,11 @@ impl Report {
     }
 
     /// Returns the reasons why rows with noise have no data-independent epsilon, each with the names of its rows.
-    #[must_use]
     pub fn without_epsilon(&self) -> Vec<(String, Vec<String>)> {
         without_epsilon(&self.rows)
     }
 
     /// Returns the largest data-independent epsilon, if a row has one.
-    #[must_use]
     pub fn largest_epsilon(&self) -> Option<f64> {
         largest_epsilon(&self.rows)
     }

@@ -24,7 +24,6 @@ use crate::report::run::Report;
 impl Comparison {
     /// Compares finished runs, each with the name of its directory; `with_paper` adds the paper's figures from their
     /// configs. Comparisons are shown to others, so runs with real noise appear [without their secret figures](Report::for_anyone).
-    #[must_use]
     pub fn new(runs: &[(String, Report)], with_paper: bool) -> Self {
         // Rows without noise may be left out, so a run's kind of noise is that of the complete report.
         let noise: Vec<_> = runs.iter().map(|(_, report)| report.noise()).collect();

@@ -3,7 +3,6 @@
 use csv::{ReaderBuilder, Writer};
 
 /// Writes a table whose lines may differ in length.
-#[must_use]
 pub fn write<H, R, C>(head: H, rows: R) -> String
 where
     H: IntoIterator<Item: AsRef<str>>,
@@ -25,7 +24,6 @@ fn line(writer: &mut Writer<Vec<u8>>, cells: impl IntoIterator<Item: AsRef<str>>
 }
 
 /// Reads the lines of a table, header first; lines may differ in length.
-#[must_use]
 pub fn read(text: &str) -> Vec<Vec<String>> {
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
     let lines = reader.records().filter_map(Result::ok);

@@ -40,7 +40,6 @@ impl EncoderFacts {
     }
 
     /// Describes it in one line, with the file's name as it is.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let [height, width] = self.preparation.size;
         let Self { file, digest, width: values, .. } = self;

@@ -47,7 +47,6 @@ impl fmt::Debug for PageParts<'_> {
 impl Report {
     /// Returns the page of the run. Its plots need the students' accuracies by epoch, which a stored report does not
     /// contain.
-    #[must_use]
     pub fn to_html(&self, parts: &PageParts<'_>) -> String {
         let report = self.for_anyone();
         let mut sections = vec![

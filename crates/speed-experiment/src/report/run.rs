@@ -27,7 +27,6 @@ pub struct Versioned<T> {
 
 impl<T> Versioned<T> {
     /// Adds [`SCHEMA`] to a value.
-    #[must_use]
     pub fn new(value: T) -> Self {
         Self { schema: SCHEMA, value }
     }
@@ -128,7 +127,6 @@ impl Report {
     /// Returns the files of the report except its page. `table.*`, `students.*`, `classes.csv`,
     /// `confusion.csv` and `epochs.*` hold the part that
     /// config and seed determine; `report.*` also contains times and machine.
-    #[must_use]
     pub fn files(&self) -> Vec<ReportFile> {
         let rows: Vec<ReportRow> = self.rows.iter().map(ReportRow::figures_only).collect();
         let rows = json!({ "simulation": self.simulation, "ensemble": self.ensemble, "rows": rows });
@@ -149,7 +147,6 @@ impl Report {
     }
 
     /// Returns whether noise protects the answers, so parts of the report are not public.
-    #[must_use]
     pub fn is_protected(&self) -> bool {
         !self.simulation && self.rows.iter().any(ReportRow::is_noisy)
     }

@@ -24,7 +24,6 @@ pub struct Table {
 
 impl Table {
     /// Creates an empty table with these column heads.
-    #[must_use]
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Self {
         Self { columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
@@ -36,26 +35,22 @@ impl Table {
     }
 
     /// Returns the column heads.
-    #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
     /// Returns the rows, each with a cell for every column.
-    #[must_use]
     pub fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 
     /// Returns aligned columns, the first left-aligned and the others right-aligned.
-    #[must_use]
     pub fn to_text(&self) -> String {
         self.fitted(None)
     }
 
     /// Returns the same table within `width` characters: names and heads are wrapped, and if the figures do not fit side by
     /// side, every row becomes a list.
-    #[must_use]
     pub fn fitted(&self, width: Option<u16>) -> String {
         let narrowest: Vec<u16> = (0..self.columns.len()).map(|column| self.narrowest(column)).collect();
         let gaps = GAP * u16::try_from(narrowest.len().saturating_sub(1)).unwrap_or(u16::MAX / GAP);
@@ -139,7 +134,6 @@ impl Table {
     }
 
     /// Returns comma-separated values as in RFC 4180, with a header line.
-    #[must_use]
     pub fn to_csv(&self) -> String {
         csv::write(&self.columns, &self.rows)
     }

@@ -11,7 +11,6 @@ use crate::report::table::{Table, percent};
 
 impl Report {
     /// Returns the table and its conditions as Markdown.
-    #[must_use]
     pub fn to_markdown(&self) -> String {
         let mut text = format!("# {}\n\n{}{}\n", self.experiment, self.heading(), self.machine());
         if self.is_protected() {
@@ -34,7 +33,6 @@ impl Report {
     }
 
     /// Returns the conditions of the table, one sentence per line.
-    #[must_use]
     pub fn heading(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
         let simulation = if self.simulation { simulation } else { "" };

@@ -23,7 +23,6 @@ pub(crate) const CARD: &str = "model-card.json";
 pub(crate) const CARD_TEXT: &str = "model-card.md";
 
 /// Returns the task of a model.
-#[must_use]
 pub fn task(description: &Description) -> Task {
     Task {
         kind: "image-classification".into(),

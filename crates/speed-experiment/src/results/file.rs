@@ -29,13 +29,11 @@ pub fn read_sweep(sweep: &Path) -> Result<SweepReport, ExperimentError> {
 }
 
 /// Returns the directory of a report's run below a directory of results.
-#[must_use]
 pub fn run_folder(report: &Report, results: &Path) -> PathBuf {
     results.join(&report.experiment).join(&report.run)
 }
 
 /// Returns the directory of a sweep's tables below a directory of results.
-#[must_use]
 pub fn sweep_folder(report: &SweepReport, results: &Path) -> PathBuf {
     SweepStore::folder_of(results, &report.experiment, &report.sweep)
 }

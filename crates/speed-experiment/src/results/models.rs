@@ -67,7 +67,6 @@ pub(crate) fn model_of(report: &Report, row: &str, repeat: usize) -> String {
 
 /// Returns the path of a model of the run in the directory `run`, for a first prediction, and the path of an image for it:
 /// the first student of the first row with a finite data-independent claim, or else of the first row.
-#[must_use]
 pub fn first_model(report: &Report, run: &Path) -> Option<(PathBuf, PathBuf)> {
     let mut rows: Vec<&ReportRow> = report.rows.iter().collect();
     rows.sort_by_key(|row| row.data_independent.is_none());

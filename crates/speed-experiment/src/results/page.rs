@@ -29,7 +29,6 @@ pub fn run_page(report: &Report, run: &Path) -> Result<String, ExperimentError> 
 
 /// Returns the files that the page of the run in the directory `run` needs and lacks; the page leaves out their
 /// content.
-#[must_use]
 pub fn missing_for_page(report: &Report, run: &Path) -> Vec<PathBuf> {
     let pictures = (report.config.data.source != DataSource::None).then_some(ASKED_PICTURES);
     let paths = [ASKED_QUERIES].into_iter().chain(pictures).map(|name| table_path(run, name));

@@ -45,7 +45,6 @@ pub fn find_results(results: &Path, name: &Path) -> Result<FoundResults, Experim
 }
 
 /// Returns whether a directory is that of a finished run or sweep.
-#[must_use]
 pub fn is_finished(folder: &Path) -> bool {
     has_report(folder) || is_sweep(folder)
 }
@@ -122,7 +121,6 @@ fn is_begun(run: &Path) -> bool {
 }
 
 /// Returns a run of the same experiment in which a process works, because a sweep works on one run after another.
-#[must_use]
 pub fn run_in_use(run: &Path) -> Option<PathBuf> {
     let experiment = run.parent()?;
     folders_in(experiment).into_iter().map(|name| experiment.join(name)).find(|other| is_in_use(other))

@@ -69,13 +69,11 @@ pub(super) fn shards(run: &Path) -> PathBuf {
 }
 
 /// Returns the path of a run's resolved config.
-#[must_use]
 pub fn config_path(run: &Path) -> PathBuf {
     run.join(CONFIG)
 }
 
 /// Returns the directory of the scripts, jobs and logs of a run or sweep on a cluster.
-#[must_use]
 pub fn slurm_folder(run: &Path) -> PathBuf {
     run.join(SLURM)
 }
@@ -120,13 +118,11 @@ pub(crate) fn table_path(run: &Path, name: &str) -> PathBuf {
 }
 
 /// Returns the path of a run's report, which exists once the run is finished.
-#[must_use]
 pub fn report_path(run: &Path) -> PathBuf {
     table_path(run, REPORT)
 }
 
 /// Returns the existing tables, plots and pages of a run that are meant for readers.
-#[must_use]
 pub fn pages(run: &Path) -> Vec<PathBuf> {
     let paths = PAGES.iter().map(|name| table_path(run, name));
     paths.filter(|path| path.exists()).collect()

@@ -30,7 +30,6 @@ pub struct Shard {
 impl Shard {
     /// Returns the shards at work in the run in the directory `run`, sorted. Processes on other machines are seen if the
     /// file system shares locks.
-    #[must_use]
     pub fn at_work(run: &Path) -> Vec<Self> {
         let mut all: Vec<Self> = Self::begun_in(run).filter(|shard| shard.is_at_work(run)).collect();
         all.sort();

@@ -6,7 +6,6 @@ use crate::config::{Config, Sweep};
 use crate::store::{Fingerprint, RunStore, SweepStore};
 
 /// Returns the id of a sweep, or of a plain run: the beginning of the fingerprint of all its configs.
-#[must_use]
 pub fn sweep_id(sweep: &Sweep) -> String {
     let configs: Vec<String> = sweep.configs().map(Config::to_toml).collect();
     Fingerprint::of_bytes(configs.join("\n").as_bytes()).short()

@@ -22,14 +22,12 @@ pub struct BatchNormDense {
 
 impl BatchNormDense {
     /// Returns a layer with weights `[inputs, outputs]` and shift 0.
-    #[must_use]
     pub fn new(weight: Tensor<2>, epsilon: f32, activation: Activation) -> Self {
         let shift = Tensor::zeros([weight.dims()[1]], &weight.device());
         Self { weight: Param::from_tensor(weight), shift: Param::from_tensor(shift), epsilon, activation }
     }
 
     /// Maps a batch of rows `[n, inputs]` to rows `[n, outputs]`.
-    #[must_use]
     pub fn forward(&self, rows: Tensor<2>) -> Tensor<2> {
         let normalised = batch_norm(product(rows, self.weight.val()), self.epsilon);
         bias_activation(normalised, self.shift.val(), self.activation)

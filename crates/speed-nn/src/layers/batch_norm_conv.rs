@@ -25,14 +25,12 @@ pub struct BatchNormConvTransposed {
 impl BatchNormConvTransposed {
     /// Returns a layer with weights `[kernel * kernel * channels, inputs]` for maps of `channels` channels, and shift
     /// 0.
-    #[must_use]
     pub fn new(geometry: Geometry, weight: Tensor<2>, epsilon: f32, activation: Activation) -> Self {
         let shift = Tensor::zeros([geometry.map()[2]], &weight.device());
         Self { weight: Param::from_tensor(weight), shift: Param::from_tensor(shift), geometry, epsilon, activation }
     }
 
     /// Maps `[images, rows, columns, inputs]` to `[images, height, width, channels]`.
-    #[must_use]
     pub fn forward(&self, results: Tensor<4>) -> Tensor<4> {
         let maps = conv_transposed(results, self.weight.val(), self.geometry);
         let dims @ [images, height, width, channels] = maps.dims();

@@ -19,13 +19,11 @@ pub struct ContrastConv {
 impl ContrastConv {
     /// Returns a layer with the initial values `weight` `[kernel * kernel, outputs]` and `bias` `[outputs]`. `windows`
     /// are those of one channel.
-    #[must_use]
     pub fn new(windows: PooledWindows, weight: Tensor<2>, bias: Tensor<1>) -> Self {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias), windows }
     }
 
     /// Maps images `[images, height, width, channels]` within 0..=1 to `[images, rows, columns, outputs]`.
-    #[must_use]
     pub fn forward(&self, images: Tensor<4>) -> Tensor<4> {
         let grey = standardised(images.mean_dim(3));
         let (weight, bias) = (self.weight.val(), self.bias.val());

@@ -21,13 +21,11 @@ pub struct Conv {
 impl Conv {
     /// Creates a layer with the initial `weight` `[kernel * kernel * channels, outputs]` and `bias` `[outputs]`. The rows of
     /// `weight` are in the order kernel row, kernel column, channel.
-    #[must_use]
     pub fn new(geometry: Geometry, weight: Tensor<2>, bias: Tensor<1>, activation: Activation) -> Self {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias), geometry, activation }
     }
 
     /// Maps `[images, height, width, channels]` to `[images, rows, columns, outputs]`.
-    #[must_use]
     pub fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
         bias_activation(conv(maps, self.weight.val(), self.geometry), self.bias.val(), self.activation)
     }

@@ -19,19 +19,16 @@ pub struct Dense {
 
 impl Dense {
     /// Returns a layer with the initial values `weight` `[inputs, outputs]` and `bias` `[outputs]`.
-    #[must_use]
     pub fn new(weight: Tensor<2>, bias: Tensor<1>, activation: Activation) -> Self {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias), activation }
     }
 
     /// Maps rows `[n, inputs]` to rows `[n, outputs]`.
-    #[must_use]
     pub fn forward(&self, rows: Tensor<2>) -> Tensor<2> {
         bias_activation(product(rows, self.weight.val()), self.bias.val(), self.activation)
     }
 
     /// Returns `|W|^2 / 2`, TensorFlow's `l2_loss`, for weight decay: its gradient is `W`. Shape `[1]`.
-    #[must_use]
     pub fn half_squared_norm(&self) -> Tensor<1> {
         total(self.weight.val().square()) * 0.5
     }

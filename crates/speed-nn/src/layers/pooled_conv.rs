@@ -17,13 +17,11 @@ pub struct PooledConv {
 impl PooledConv {
     /// Returns a layer with the initial values `weight` `[kernel * kernel * channels, outputs]`, in the order kernel row, kernel column,
     /// channel, and `bias` `[outputs]`.
-    #[must_use]
     pub fn new(windows: PooledWindows, weight: Tensor<2>, bias: Tensor<1>) -> Self {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias), windows }
     }
 
     /// Maps `[images, height, width, channels]` to `[images, rows, columns, outputs]`.
-    #[must_use]
     pub fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
         pooled_conv(maps, self.weight.val(), self.bias.val(), self.windows)
     }

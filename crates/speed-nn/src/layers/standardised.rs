@@ -7,7 +7,6 @@ use crate::ops::sums::row_sums;
 /// Returns each of `images` `[images, height, width, channels]` (bytes divided by 255) minus its mean, divided by its
 /// deviation. The deviation is at least `1 / 255 / sqrt(N)` for an image of N values, as in TensorFlow's
 /// `per_image_standardization`, which divides bytes by at least `1 / sqrt(N)`.
-#[must_use]
 pub fn standardised(images: Tensor<4>) -> Tensor<4> {
     let [count, height, width, channels] = images.dims();
     let values = height * width * channels;

@@ -8,7 +8,6 @@ use crate::ops::sums::row_sums;
 const LEAST: f64 = 1e-12;
 
 /// Divides each row of `[n, k]` by its Euclidean length.
-#[must_use]
 pub fn unit_rows(rows: Tensor<2>) -> Tensor<2> {
     let lengths = row_sums(rows.clone() * rows.clone()).add_scalar(LEAST).sqrt();
     rows / lengths

@@ -37,7 +37,6 @@ pub struct WeightNorm {
 
 impl WeightNormDense {
     /// Returns a layer with weights `theta` `[inputs, outputs]`, scale 1 and bias 0.
-    #[must_use]
     pub fn new(theta: Tensor<2>, kind: WeightNorm) -> Self {
         let ([_, outputs], device) = (theta.dims(), theta.device());
         let WeightNorm { activation, trained_scale, norm_epsilon, deviation } = kind;
@@ -52,7 +51,6 @@ impl WeightNormDense {
     }
 
     /// Maps rows `[n, inputs]` to rows `[n, outputs]`.
-    #[must_use]
     pub fn forward(&self, rows: Tensor<2>) -> Tensor<2> {
         let parts = [self.scale.val(), self.bias.val()];
         weight_norm_dense(rows, self.theta.val(), parts, self.activation, self.norm_epsilon)

@@ -67,14 +67,12 @@ impl Weights {
 
 impl WeightNormConv {
     /// Returns a layer with weights `theta` `[kernel * kernel * channels, outputs]`, scale 1 and bias 0.
-    #[must_use]
     pub fn new(geometry: Geometry, theta: Tensor<2>, kind: WeightNorm) -> Self {
         let outputs = theta.dims()[1];
         Self { weights: Weights::new(geometry, theta, outputs, kind) }
     }
 
     /// Maps `[images, height, width, channels]` to `[images, rows, columns, outputs]`.
-    #[must_use]
     pub fn forward(&self, maps: Tensor<4>) -> Tensor<4> {
         let theta = self.weights.theta.val();
         let factor = self.weights.factor(column_sums(theta.clone().square()));
@@ -94,13 +92,11 @@ impl WeightNormConv {
 impl WeightNormConvTransposed {
     /// Returns a layer with weights `theta` `[kernel * kernel * channels, inputs]` for maps of `channels` channels,
     /// scale 1 and bias 0.
-    #[must_use]
     pub fn new(geometry: Geometry, theta: Tensor<2>, kind: WeightNorm) -> Self {
         Self { weights: Weights::new(geometry, theta, geometry.map()[2], kind) }
     }
 
     /// Maps `[images, rows, columns, inputs]` to `[images, height, width, channels]`.
-    #[must_use]
     pub fn forward(&self, results: Tensor<4>) -> Tensor<4> {
         let (theta, [kernels, channels, inputs]) = (self.weights.theta.val(), self.sizes());
         let factor = self.weights.factor(self.squares(theta.clone()));

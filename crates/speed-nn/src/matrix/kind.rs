@@ -8,7 +8,6 @@ use super::unit::{ProductUnit, product_unit};
 /// products. Machines of one kind reproduce each other's trainings.
 ///
 /// Blocks of sums depend on the cache sizes, so processors with the same instructions can differ.
-#[must_use]
 pub fn kind() -> String {
     let unit = match product_unit() {
         ProductUnit::Portable => return "portable".to_owned(),

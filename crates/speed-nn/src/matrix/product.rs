@@ -32,7 +32,6 @@ pub fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
 ///
 /// # Panics
 /// If the number of columns of `left` is not the number of rows of `right`.
-#[must_use]
 pub fn product(left: View<'_>, right: View<'_>) -> Matrix {
     compute(left, right, Extra::default())
 }
@@ -41,7 +40,6 @@ pub fn product(left: View<'_>, right: View<'_>) -> Matrix {
 ///
 /// # Panics
 /// If the operands' sizes do not match, or `right` is not stored row by row.
-#[must_use]
 pub fn product_and_squares(left: View<'_>, right: View<'_>) -> (Matrix, Vec<f32>) {
     assert_eq!(right.strides[1], 1, "a right operand stored row by row");
     let [_, columns] = right.shape;
@@ -64,7 +62,6 @@ pub fn product_and_squares(left: View<'_>, right: View<'_>) -> (Matrix, Vec<f32>
 ///
 /// # Panics
 /// If the operands' sizes do not match, or `finish` itself multiplies.
-#[must_use]
 pub fn product_finished(left: View<'_>, right: View<'_>, mut finish: impl FnMut(usize, &mut [f32])) -> Matrix {
     compute(left, right, Extra { squares: None, finish: Some(&mut finish) })
 }

@@ -50,7 +50,6 @@ impl fmt::Display for ProductUnit {
 }
 
 /// Returns the unit that [`multiply`](super::multiply) currently uses for large matrices.
-#[must_use]
 pub fn product_unit() -> ProductUnit {
     if IN_USE.is_portable() {
         return ProductUnit::Portable;

@@ -64,19 +64,16 @@ impl Classifier {
     }
 
     /// Returns the shape of its images.
-    #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.input.shape
     }
 
     /// Returns its number of classes.
-    #[must_use]
     pub fn classes(&self) -> usize {
         self.classes
     }
 
     /// Returns an entry of its metadata.
-    #[must_use]
     pub fn metadata(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
     }

@@ -88,37 +88,31 @@ impl Encoder {
     }
 
     /// Returns the shape of its pictures.
-    #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.input.shape
     }
 
     /// Returns whether a run of the model may have several pictures.
-    #[must_use]
     pub fn is_variable(&self) -> bool {
         self.input.is_variable
     }
 
     /// Returns the number of values of a vector.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Returns the shape of a vector as an image of one row.
-    #[must_use]
     pub fn vectors_shape(&self) -> ImageShape {
         ImageShape { channels: 1, height: 1, width: self.width }
     }
 
     /// Returns the digest of the model's bytes, its external weights and its preparation.
-    #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
     /// Returns the preparation of its pictures.
-    #[must_use]
     pub fn preparation(&self) -> &EncoderPreparation {
         &self.preparation
     }

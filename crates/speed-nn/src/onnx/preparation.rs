@@ -66,7 +66,6 @@ pub struct EncoderPreparation {
 
 impl EncoderPreparation {
     /// Returns the settings that repeat this preparation, whatever is beside the model.
-    #[must_use]
     pub fn settings(&self) -> EncoderSettings {
         let Self { size, mean, deviation, pool, mirror } = self.clone();
         EncoderSettings { size: Some(size), mean, deviation, pool, mirror }

@@ -20,7 +20,6 @@ const CELL: usize = 8;
 /// Returns the bytes of a small encoder of pictures of 3 x 32 x 32, for people without an encoder and for tests: 24 fixed
 /// random filters, whose responses are averaged over 16 parts of a picture. A trained encoder tells photographs apart far
 /// better.
-#[must_use]
 pub fn small_encoder() -> Vec<u8> {
     let mut stream = Streams::new(0).stream("filters of the small encoder", 0);
     let mut graph = Builder::default();

@@ -11,7 +11,6 @@ operation!(AddScaledOps: add_scaled([x, y], factor: f32), forward, backward);
 ///
 /// # Panics
 /// If the shapes differ.
-#[must_use]
 pub fn add_scaled<const D: usize>(x: Tensor<D>, y: Tensor<D>, factor: f32) -> Tensor<D> {
     assert_eq!(x.dims(), y.dims(), "shapes of a sum");
     if !on_flex(&x) {
@@ -21,7 +20,6 @@ pub fn add_scaled<const D: usize>(x: Tensor<D>, y: Tensor<D>, factor: f32) -> Te
 }
 
 /// Computes [`add_scaled`](fn@add_scaled) with Burn's own operations.
-#[must_use]
 pub fn add_scaled_in_burn<const D: usize>(x: Tensor<D>, y: Tensor<D>, factor: f32) -> Tensor<D> {
     x + y.detach() * factor
 }

@@ -10,7 +10,6 @@ operation!(BatchNormOps: batch_norm([x], epsilon: f32), forward, backward);
 /// Returns every unit of `x` `[examples, units]` with mean 0 and variance 1 over the examples. The variance is the mean
 /// square, plus `epsilon`. [`bias_activation`](crate::ops::bias::bias_activation) applies shift and activation
 /// afterwards.
-#[must_use]
 pub fn batch_norm(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
     if !on_flex(&x) {
         return batch_norm_in_burn(x, epsilon);
@@ -19,7 +18,6 @@ pub fn batch_norm(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
 }
 
 /// Computes [`batch_norm`](fn@batch_norm) with Burn's own operations.
-#[must_use]
 pub fn batch_norm_in_burn(x: Tensor<2>, epsilon: f32) -> Tensor<2> {
     let centred = x.clone() - x.mean_dim(0);
     let deviation = (centred.clone().square().mean_dim(0) + epsilon).sqrt();

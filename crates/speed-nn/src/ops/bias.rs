@@ -12,7 +12,6 @@ operation!(BiasOps: bias_activation([x, bias], activation: Activation), forward,
 ///
 /// # Panics
 /// If the number of biases differs from the size of the last dimension.
-#[must_use]
 pub fn bias_activation<const D: usize>(x: Tensor<D>, bias: Tensor<1>, activation: Activation) -> Tensor<D> {
     assert_eq!(x.dims()[D - 1], bias.dims()[0], "biases of a layer");
     if !on_flex(&x) {
@@ -22,7 +21,6 @@ pub fn bias_activation<const D: usize>(x: Tensor<D>, bias: Tensor<1>, activation
 }
 
 /// Computes [`bias_activation`](fn@bias_activation) with Burn's own operations.
-#[must_use]
 pub fn bias_activation_in_burn<const D: usize>(x: Tensor<D>, bias: Tensor<1>, activation: Activation) -> Tensor<D> {
     activation.in_burn(x + bias.unsqueeze::<D>())
 }

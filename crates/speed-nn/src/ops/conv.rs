@@ -16,7 +16,6 @@ operation!(
 
 /// Convolves maps `[images, height, width, channels]` with weights `[kernel * kernel * channels, outputs]`, in the order kernel row,
 /// kernel column, channel: `[images, rows, columns, outputs]`.
-#[must_use]
 pub fn conv(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
     assert_eq!(maps.dims()[1..], geometry.map(), "maps of a convolution");
     if !on_flex(&maps) {
@@ -28,7 +27,6 @@ pub fn conv(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4>
 /// Applies the transposed convolution, from results `[images, rows, columns, outputs]` to maps
 /// `[images, height, width, channels]`: the gradient of [`conv`](fn@conv) with respect to its maps, with the same
 /// weights.
-#[must_use]
 pub fn conv_transposed(results: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
     assert_eq!(results.dims()[1..3], geometry.results(), "results of a convolution");
     if !on_flex(&results) {
@@ -44,7 +42,6 @@ fn weight_in_burn(weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
 }
 
 /// Computes [`conv`](fn@conv) with Burn's own operations.
-#[must_use]
 pub fn conv_in_burn(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
     let [[above, below], [left, right]] = geometry.padding();
     let maps = maps.permute([0, 3, 1, 2]).pad([(above, below), (left, right)], 0.0);
@@ -53,7 +50,6 @@ pub fn conv_in_burn(maps: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> T
 }
 
 /// Computes [`conv_transposed`](fn@conv_transposed) with Burn's own operations.
-#[must_use]
 pub fn conv_transposed_in_burn(results: Tensor<4>, weight: Tensor<2>, geometry: Geometry) -> Tensor<4> {
     let ([height, width, _], [[above, below], [left, right]]) = (geometry.map(), geometry.padding());
     let options = ConvTransposeOptions::new([geometry.stride(); 2], [0; 2], [0; 2], [1, 1], 1);

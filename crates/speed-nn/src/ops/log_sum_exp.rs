@@ -11,7 +11,6 @@ operation!(LogSoftmaxOps: log_softmax([rows]), softmax_forward, softmax_backward
 
 /// Returns `ln(sum of e^z)` over each row of `[n, classes]`: `[n, 1]`. If a value is not finite, the result is not
 /// finite either.
-#[must_use]
 pub fn log_sum_exp(rows: Tensor<2>) -> Tensor<2> {
     if !on_flex(&rows) {
         return log_sum_exp_in_burn(rows);
@@ -20,7 +19,6 @@ pub fn log_sum_exp(rows: Tensor<2>) -> Tensor<2> {
 }
 
 /// Returns `z - ln(sum of e^z)` over each row of `[n, classes]`.
-#[must_use]
 pub fn log_softmax(rows: Tensor<2>) -> Tensor<2> {
     if !on_flex(&rows) {
         return activation::log_softmax(rows, 1);
@@ -29,7 +27,6 @@ pub fn log_softmax(rows: Tensor<2>) -> Tensor<2> {
 }
 
 /// Computes [`log_sum_exp`](fn@log_sum_exp) with Burn's own operations.
-#[must_use]
 pub fn log_sum_exp_in_burn(rows: Tensor<2>) -> Tensor<2> {
     // The maximum needs no gradient because it cancels.
     let largest = rows.clone().detach().max_dim(1);

@@ -19,7 +19,6 @@ pub struct Window {
 
 /// Returns `y_c = x_c s_c^(-3/4)` with `s_c = 1 + alpha sum_{|d - c| <= radius} x_d^2` over the channels `d` that exist, of maps
 /// `[images, rows, columns, channels]`.
-#[must_use]
 pub fn local_response_norm(maps: Tensor<4>, window: Window) -> Tensor<4> {
     if !on_flex(&maps) {
         return local_response_norm_in_burn(maps, window);
@@ -29,7 +28,6 @@ pub fn local_response_norm(maps: Tensor<4>, window: Window) -> Tensor<4> {
 
 /// Computes [`local_response_norm`](fn@local_response_norm) with Burn's own operations: the sums over windows are a
 /// product with a band matrix, and the power consists of two square roots.
-#[must_use]
 pub fn local_response_norm_in_burn(maps: Tensor<4>, window: Window) -> Tensor<4> {
     let [images, rows, columns, channels] = maps.dims();
     let squares = maps.clone().square().reshape([images * rows * columns, channels]);

@@ -17,7 +17,6 @@ operation!(MaxPoolOps: max_pool_same([maps], kernel: usize, stride: usize), forw
 ///
 /// # Panics
 /// If `kernel` or `stride` is zero.
-#[must_use]
 pub fn max_pool_same(maps: Tensor<4>, kernel: usize, stride: usize) -> Tensor<4> {
     assert!(kernel > 0 && stride > 0, "a kernel of {kernel} and a stride of {stride}");
     if !on_flex(&maps) {
@@ -27,7 +26,6 @@ pub fn max_pool_same(maps: Tensor<4>, kernel: usize, stride: usize) -> Tensor<4>
 }
 
 /// Computes [`max_pool_same`](fn@max_pool_same) with Burn's own operations.
-#[must_use]
 pub fn max_pool_same_in_burn(maps: Tensor<4>, kernel: usize, stride: usize) -> Tensor<4> {
     let [_, height, width, _] = maps.dims();
     let padding = |size| {
@@ -41,7 +39,6 @@ pub fn max_pool_same_in_burn(maps: Tensor<4>, kernel: usize, stride: usize) -> T
 }
 
 /// Returns the height or width of the output for maps of height or width `size`: `ceil(size / stride)`.
-#[must_use]
 pub const fn pooled(size: usize, stride: usize) -> usize {
     size.div_ceil(stride)
 }

@@ -17,7 +17,6 @@ operation!(PooledConvOps: pooled_conv([maps, weight, bias], windows: PooledWindo
 
 /// Returns `relu(max_pool(conv(maps)) + bias)`, `[images, rows, columns, outputs]`, of maps `[images, height, width, channels]`,
 /// weights `[kernel * kernel * channels, outputs]` in the order kernel row, kernel column, channel, and a bias `[outputs]`.
-#[must_use]
 pub fn pooled_conv(maps: Tensor<4>, weight: Tensor<2>, bias: Tensor<1>, windows: PooledWindows) -> Tensor<4> {
     assert_eq!(maps.dims()[1..], windows.map(), "maps of a convolution");
     if !on_flex(&maps) {
@@ -28,7 +27,6 @@ pub fn pooled_conv(maps: Tensor<4>, weight: Tensor<2>, bias: Tensor<1>, windows:
 }
 
 /// Computes [`pooled_conv`](fn@pooled_conv) with Burn's own operations.
-#[must_use]
 pub fn pooled_conv_in_burn(maps: Tensor<4>, weight: Tensor<2>, bias: Tensor<1>, windows: PooledWindows) -> Tensor<4> {
     let ([_, outputs], [_, _, _, channels]) = (weight.dims(), maps.dims());
     let weight = weight.reshape([windows.kernel(), windows.kernel(), channels, outputs]).permute([3, 2, 0, 1]);

@@ -8,7 +8,6 @@ use crate::flex::{Array, multiply, on_flex};
 operation!(ProductOps: product([left, right]), forward, backward);
 
 /// Returns `left right`, `[n, k]` by `[k, m]`; transposed operands are not copied.
-#[must_use]
 pub fn product(left: Tensor<2>, right: Tensor<2>) -> Tensor<2> {
     if !on_flex(&left) {
         return left.matmul(right);

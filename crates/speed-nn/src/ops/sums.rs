@@ -10,7 +10,6 @@ operation!(RowSumOps: row_sums([rows]), rows_forward, rows_backward);
 operation!(ColumnSumOps: column_sums([rows]), columns_forward, columns_backward);
 
 /// Returns the sum of each row of `[n, k]`: `[n, 1]`.
-#[must_use]
 pub fn row_sums(rows: Tensor<2>) -> Tensor<2> {
     if !on_flex(&rows) {
         return rows.sum_dim(1);
@@ -19,7 +18,6 @@ pub fn row_sums(rows: Tensor<2>) -> Tensor<2> {
 }
 
 /// Returns the sum of each column of `[n, k]`: `[1, k]`.
-#[must_use]
 pub fn column_sums(rows: Tensor<2>) -> Tensor<2> {
     if !on_flex(&rows) {
         return rows.sum_dim(0);
@@ -28,21 +26,18 @@ pub fn column_sums(rows: Tensor<2>) -> Tensor<2> {
 }
 
 /// Returns the mean of each column of `[n, k]`: `[1, k]`.
-#[must_use]
 pub fn column_means(rows: Tensor<2>) -> Tensor<2> {
     let count = rows.dims()[0];
     column_sums(rows) / count as f64
 }
 
 /// Returns the sum of all values, of shape `[1]`.
-#[must_use]
 pub fn total<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     let count = x.shape().num_elements();
     row_sums(x.reshape([1, count])).reshape([1])
 }
 
 /// Returns the mean of all values, of shape `[1]`.
-#[must_use]
 pub fn mean<const D: usize>(x: Tensor<D>) -> Tensor<1> {
     let count = x.shape().num_elements();
     total(x) / count as f64

@@ -19,7 +19,6 @@ operation!(
 ///
 /// # Panics
 /// If they have other shapes.
-#[must_use]
 pub fn weight_norm_dense(
     x: Tensor<2>,
     theta: Tensor<2>,
@@ -38,7 +37,6 @@ pub fn weight_norm_dense(
 }
 
 /// Computes [`weight_norm_dense`](fn@weight_norm_dense) with Burn's own operations.
-#[must_use]
 pub fn weight_norm_dense_in_burn(
     x: Tensor<2>,
     theta: Tensor<2>,

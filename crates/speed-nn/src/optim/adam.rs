@@ -56,7 +56,6 @@ pub(crate) trait AdamOps: Backend {
 
 impl Adam {
     /// Returns an optimiser with [`Epsilon::Inside`] and its factors rounded to `f32`.
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub fn with_least_deviation([beta1, beta2]: [f64; 2], epsilon: f64) -> Self {
         Self { beta1: beta1 as f32, beta2: beta2 as f32, epsilon: Epsilon::Inside(epsilon as f32) }

@@ -16,7 +16,6 @@ pub struct Averaged<M> {
 
 impl<M: Module> Averaged<M> {
     /// Takes a network on a device with gradients, its optimiser, and the average's rate per step.
-    #[must_use]
     pub fn new(network: M, optimizer: Adam, rate: f64) -> Self {
         Self { average: Average::new(rate, &network), network: Trained::new(network, optimizer) }
     }
@@ -33,7 +32,6 @@ impl<M: Module> Averaged<M> {
     ///
     /// # Panics
     /// After a step that panicked.
-    #[must_use]
     pub fn frozen(&self) -> M {
         self.network.frozen()
     }
@@ -42,7 +40,6 @@ impl<M: Module> Averaged<M> {
     ///
     /// # Panics
     /// After a step that panicked.
-    #[must_use]
     pub fn averaged(&self) -> M {
         self.average.corrected(self.network())
     }

@@ -38,7 +38,6 @@ pub enum StepError {
 
 impl<M: Module, O: Optimizer> Trained<M, O> {
     /// Takes a network on a device with gradients.
-    #[must_use]
     pub fn new(network: M, optimizer: O) -> Self {
         Self { network: Some(network), optimizer, states: BTreeMap::new() }
     }
@@ -55,7 +54,6 @@ impl<M: Module, O: Optimizer> Trained<M, O> {
     ///
     /// # Panics
     /// After a step that panicked.
-    #[must_use]
     pub fn frozen(&self) -> M {
         self.network().valid()
     }

@@ -19,14 +19,12 @@ pub struct PooledWindows {
 impl PooledWindows {
     /// Returns the windows of a `kernel` x `kernel` convolution on `height` x `width` maps. `None` if the map is too
     /// small for a single pooled value.
-    #[must_use]
     pub fn new(height: usize, width: usize, channels: usize, kernel: usize) -> Option<Self> {
         let fits = kernel > 0 && channels > 0 && height > kernel && width > kernel;
         fits.then_some(Self { height, width, channels, kernel })
     }
 
     /// Returns the number of rows and columns after convolution and pooling.
-    #[must_use]
     pub fn pooled(&self) -> [usize; 2] {
         [self.height, self.width].map(|size| {
             let convolved = size - self.kernel + 1;
@@ -35,7 +33,6 @@ impl PooledWindows {
     }
 
     /// Returns `[height, width, channels]` of a map.
-    #[must_use]
     pub fn map(&self) -> [usize; 3] {
         [self.height, self.width, self.channels]
     }
@@ -53,7 +50,6 @@ impl PooledWindows {
 
     /// Returns the number of values in one patch: `kernel * kernel * channels`, in the order kernel row, kernel column,
     /// channel.
-    #[must_use]
     pub fn patch_len(&self) -> usize {
         self.kernel * self.kernel * self.channels
     }

@@ -183,7 +183,6 @@ pub fn accuracy(
 ///
 /// # Panics
 /// If an image is not in the split.
-#[must_use]
 pub fn accuracy_of(predicted: &[u8], images: &Split, some: &[usize]) -> f64 {
     let right = predicted.iter().zip(some).filter(|&(label, &image)| *label == images.label(image)).count();
     right as f64 / some.len() as f64
@@ -193,7 +192,6 @@ pub fn accuracy_of(predicted: &[u8], images: &Split, some: &[usize]) -> f64 {
 ///
 /// # Panics
 /// If there are more than 256 logits.
-#[must_use]
 pub fn greatest(logits: &[f32]) -> u8 {
     let best = (1..logits.len()).fold(0, |best, class| if logits[class] > logits[best] { class } else { best });
     u8::try_from(best).expect("a split has at most 256 classes")
@@ -203,7 +201,6 @@ pub fn greatest(logits: &[f32]) -> u8 {
 ///
 /// # Panics
 /// If the logits are not those of `classes` classes.
-#[must_use]
 pub fn margins(logits: &[f32], classes: usize) -> Vec<f64> {
     if classes != 2 {
         return Vec::new();

@@ -12,7 +12,6 @@ pub struct Cycle {
 
 impl Cycle {
     /// Returns the cycle of these items.
-    #[must_use]
     pub fn new(items: Vec<usize>) -> Self {
         Self { next: items.len(), order: items }
     }

@@ -15,7 +15,6 @@ pub struct Pixels {
 
 impl Pixels {
     /// Returns an empty batch with capacity for `images` images.
-    #[must_use]
     pub fn with_capacity(shape: ImageShape, images: usize) -> Self {
         Self { shape, values: Vec::with_capacity(images * shape.pixels()) }
     }
@@ -24,7 +23,6 @@ impl Pixels {
     ///
     /// # Panics
     /// If an image is not in the split.
-    #[must_use]
     pub fn from_split(images: &Split, some: &[usize], offset: f32) -> Self {
         let mut batch = Self::with_capacity(images.shape(), some.len());
         some.iter().for_each(|&image| batch.push(images.pixels(image), offset));
@@ -32,13 +30,11 @@ impl Pixels {
     }
 
     /// Returns their values.
-    #[must_use]
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
     /// Returns the number of images.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.values.len() / self.shape.pixels().max(1)
     }
@@ -83,7 +79,6 @@ impl Pixels {
     }
 
     /// Returns the images as `[images, height, width, channels]`.
-    #[must_use]
     pub fn into_tensor(self, device: &Device) -> Tensor<4> {
         let ImageShape { channels, height, width } = self.shape;
         let dims = [self.count(), height, width, channels];

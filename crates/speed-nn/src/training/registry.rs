@@ -64,7 +64,6 @@ pub enum RegistrationError {
 
 impl<T: Named> Registry<T> {
     /// Returns a registry with the built-in values only.
-    #[must_use]
     pub const fn new(built_in: &'static [T]) -> Self {
         Self { built_in, added: RwLock::new(Vec::new()) }
     }
@@ -88,7 +87,6 @@ impl<T: Named> Registry<T> {
     }
 
     /// Returns all values: the built-in ones first, then the others in the order of their registration.
-    #[must_use]
     pub fn all(&self) -> Vec<T> {
         let added = self.added.read().unwrap_or_else(PoisonError::into_inner);
         self.built_in.iter().chain(added.iter()).copied().collect()

@@ -32,7 +32,6 @@ pub struct Activations {
 
 impl Trace {
     /// Returns the largest numbers of values that depend on the images.
-    #[must_use]
     pub fn activations(&self) -> Activations {
         let GraphIr { operations, inputs, .. } = &self.captured.graph;
         let known = self.captured.values.keys().copied().filter(|id| !inputs.contains(id));

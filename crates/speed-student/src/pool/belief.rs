@@ -43,7 +43,6 @@ impl PoolMap {
     /// about the same class with a probability of `s + (1 - s) / classes`, where `s = exp(-d^2 / (2 h^2))` and `h` is
     /// 0.15; a group lies at the mean of its images. Expectation maximisation estimates `w` from the answers alone, so
     /// neither votes nor true labels are used, and the beliefs have the epsilon of the answers (post-processing).
-    #[must_use]
     pub fn beliefs(&self, answers: &[Answer<'_>], classes: usize) -> Vec<Belief> {
         let near = self.near_answers(answers, classes);
         let chance = 1.0 / classes as f64;

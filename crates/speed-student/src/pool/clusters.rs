@@ -28,7 +28,6 @@ pub struct Cluster {
 
 impl Cluster {
     /// Returns the core: the half of the images that is nearest to the centre, but at least 20 images if the cluster has them.
-    #[must_use]
     pub fn core(&self) -> &[usize] {
         &self.images[..core_of(self.images.len())]
     }
@@ -40,7 +39,6 @@ pub struct Clusters(Vec<Cluster>);
 
 impl Clusters {
     /// Returns all clusters.
-    #[must_use]
     pub fn all(&self) -> &[Cluster] {
         &self.0
     }

@@ -37,7 +37,6 @@ pub struct MapSettings {
 
 impl MapSettings {
     /// Creates the settings for a kind of features.
-    #[must_use]
     pub fn new(features: Features) -> Self {
         let neighbours = if features == Features::Encoded { 15 } else { 10 };
         Self { features, components: features.components(), neighbours, dimensions: 20 }
@@ -202,7 +201,6 @@ impl PoolMap {
     }
 
     /// Returns the parts of the map for storage.
-    #[must_use]
     pub fn to_parts(&self) -> MapParts {
         MapParts {
             components: self.components.to_rows(),
@@ -213,19 +211,16 @@ impl PoolMap {
     }
 
     /// Returns the number of components and of dimensions.
-    #[must_use]
     pub fn sizes(&self) -> [usize; 2] {
         [self.components.count(), self.places.width()]
     }
 
     /// Returns the number of images.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.points.len()
     }
 
     /// Returns whether the map has no image; never true for a computed map.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -239,7 +234,6 @@ impl PoolMap {
     }
 
     /// Returns the number of dimensions in which images of this number of classes are compared: one for each class, but at least 10.
-    #[must_use]
     pub fn dimensions_for(classes: usize) -> usize {
         classes.max(10)
     }
@@ -255,7 +249,6 @@ impl PoolMap {
 
     /// Divides the pool among at most `count` clusters. They are computed in as many dimensions, but at least 10, as far as the map has
     /// them.
-    #[must_use]
     pub fn clusters(&self, count: usize, streams: &Streams) -> Clusters {
         let dimensions = self.dimensions(count.max(10));
         // Of an encoder's places only the directions count (Ng, Jordan and Weiss, 2001): there are more classes than dense regions.
@@ -311,7 +304,6 @@ impl PoolMap {
     /// nearest place, and of equally near ones the first. The flag says whether the image is like its nearest: whether its place is
     /// nearer than 0.8, or for an encoder's vectors, which have no such scale, within the [reach](speed_nn::reach) of `own`. An image
     /// that is unlike its nearest probably has a class of which `own` has no image. If the flag is not used, it costs nothing and is true.
-    #[must_use]
     pub fn nearest_labels(&self, own: &[(&[f64], u8)], is_flag_used: bool) -> Vec<(u8, bool)> {
         let reach = match (is_flag_used, &self.whitened) {
             (false, _) => f64::INFINITY,

@@ -26,13 +26,11 @@ Data-dependent epsilons must not be published as they are.
 impl Comparison {
     /// Returns the comparison as text: the runs, the differences of their settings, and their figures, in tables of at
     /// most `width` characters per line, or of any width.
-    #[must_use]
     pub fn to_text(&self, width: Option<u16>) -> String {
         self.in_form(&Form { heading: |text| format!("{text}\n"), table: &|table| table.fitted(width) })
     }
 
     /// Returns the comparison as Markdown.
-    #[must_use]
     pub fn to_markdown(&self) -> String {
         self.in_form(&Form { heading: |text| format!("## {text}\n\n"), table: &Table::to_markdown })
     }

@@ -26,7 +26,6 @@ pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {
 
 impl Report {
     /// Returns the public part of the report, which is the complete report if no answers are protected.
-    #[must_use]
     pub fn for_anyone(&self) -> Self {
         if !self.is_protected() {
             return self.clone();
@@ -47,7 +46,6 @@ impl Report {
     }
 
     /// Returns the names of the rows that [`for_anyone`](Self::for_anyone) leaves out.
-    #[must_use]
     pub fn left_out_rows(&self) -> Vec<&str> {
         let is_left_out = |row: &&ReportRow| self.is_protected() && row.data_independent.is_none();
         self.rows.iter().filter(is_left_out).map(|row| row.name.as_str()).collect()

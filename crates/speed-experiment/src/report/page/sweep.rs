@@ -12,7 +12,6 @@ use crate::report::sweep::{NOTES, SweepReport};
 
 impl SweepReport {
     /// Returns the page of the sweep.
-    #[must_use]
     pub fn to_html(&self) -> String {
         let sweep = self.for_anyone();
         let mut sections = vec![
@@ -36,7 +35,6 @@ impl SweepReport {
     }
 
     /// Returns the public part of the sweep, which is the complete sweep if no answers are protected.
-    #[must_use]
     pub fn for_anyone(&self) -> Cow<'_, Self> {
         if !self.is_protected() {
             return Cow::Borrowed(self);
@@ -50,7 +48,6 @@ impl SweepReport {
     }
 
     /// Returns whether noise protects the answers of any run.
-    #[must_use]
     pub fn is_protected(&self) -> bool {
         self.settings.iter().any(|setting| !setting.simulation && setting.rows.iter().any(ReportRow::is_noisy))
     }

@@ -98,7 +98,6 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 impl Chart {
     /// Draws the chart as an SVG; `None` without points.
-    #[must_use]
     pub fn to_svg(&self) -> Option<String> {
         let mut svg = String::new();
         {
@@ -258,7 +257,6 @@ impl Point {
 
 impl Axis {
     /// Creates an axis of numbers.
-    #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }

@@ -20,7 +20,6 @@ impl SweepReport {
     }
 
     /// Returns the comparison; a row with noise but without a data-independent epsilon is marked.
-    #[must_use]
     pub fn summary(&self) -> Table {
         let noisy: Vec<&str> = self.rows().filter(|row| row.is_noisy()).map(|row| row.name.as_str()).collect();
         let is_missing = |column: &SweepColumn, line: &SweepLine| {
@@ -30,13 +29,11 @@ impl SweepReport {
     }
 
     /// Returns the reasons why rows with noise have no data-independent epsilon, each with the names of its rows.
-    #[must_use]
     pub fn without_epsilon(&self) -> Vec<(String, Vec<String>)> {
         without_epsilon(self.rows())
     }
 
     /// Returns the largest data-independent epsilon of all settings, if any.
-    #[must_use]
     pub fn largest_epsilon(&self) -> Option<f64> {
         largest_epsilon(self.rows())
     }
@@ -63,7 +60,6 @@ impl SweepReport {
     }
 
     /// Returns the conditions of the sweep; the mark of a simulation is first.
-    #[must_use]
     pub fn conditions(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
         let machine = self.environment.as_ref().map_or_else(String::new, |machine| {
