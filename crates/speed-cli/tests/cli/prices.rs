@@ -1,7 +1,5 @@
 //! The price of answers with real noise: one rule for runs, shards, clusters, rounds and ledgers.
 
-use std::fs;
-
 use crate::cli::budget::{REAL, RUN, charged};
 use crate::cli::common::{Workplace, sets};
 
