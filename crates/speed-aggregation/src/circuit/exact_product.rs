@@ -20,7 +20,7 @@ const LIMB: u32 = 32;
 /// come to less than `2^(36.5 + 5.5) * 83 u < 2^-4` in a coefficient. A coefficient of the product is a sum of up to 2048 uniform numbers
 /// of 32 bits and either sign, and exceeds `2^40.5` with a probability below `2^-183` (Hoeffding). Otherwise the 2-norm of the product is
 /// at most `2^(40.5 + 5.5)`, and the transform back errs by less than `2^46 * 40 u < 0.32`. The sum is below one half, so that rounding
-/// finds the integer. A wrong one would change a body by a few units beside noise of `2^17`.
+/// finds the integer.
 pub(crate) struct BinaryPolynomial {
     fourier: Fourier,
     values: Box<Values>,

@@ -49,7 +49,8 @@ where
     P: Copy + Default + AddAssign<A> + AddAssign<P>,
     A: Copy + Sync + From<P>,
 {
-    let words = points.len().div_ceil(TOGETHER);
+    // The stream has words in pairs.
+    let words = points.len().div_ceil(TOGETHER).next_multiple_of(2);
     (0..SUMS / TOGETHER).into_par_iter().all(|group| {
         // The bits of a point's label say in which sums it is.
         let mut labels = vec![0; words];
@@ -93,6 +94,17 @@ mod tests {
     impl AddAssign for Sum {
         fn add_assign(&mut self, sum: Self) {
             self.0 = (self.0 + sum.0) % 2;
+        }
+    }
+
+    #[test]
+    fn any_number_of_points_is_checked() {
+        let valid = |points: &[Point]| all_in_group::<Sum, _>(points, &Stream::new(5), |point| point.0 == 0);
+        for count in 1..=33 {
+            let mut points = vec![Point(0); count];
+            assert!(valid(&points), "{count} points");
+            points[count - 1] = Point(1);
+            assert!(!valid(&points), "{count} points");
         }
     }
 

@@ -162,7 +162,7 @@ impl Caller {
                         let message = format!("{}: {fault} (tried for {:.0?})", this.server, start.elapsed());
                         return Err(Refused::new(ExitCode::InputOutput, message));
                     }
-                    Err(fault) => tracing::debug!(%fault, "asking again"),
+                    Err(fault) => tracing::debug!(server = %this.server, %fault, "asking again"),
                 }
                 tokio::time::sleep(pause).await;
                 pause = (3 * pause / 2).min(Duration::from_secs(5));
