@@ -110,7 +110,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
     notes.extend(config.unanimity_notes(classes)?);
     let (rows, to_charge) = planned_rows(config, options, &graph, classes)?;
-    let questioned = check_price(config, options, &to_charge).err().map(|error| error.to_string());
+    let questioned = price_refusal(config, options, &to_charge);
     let need =
         BudgetNeed::for_charges(config, &LedgerFiles::in_experiment(folder.parent().unwrap_or(&folder)), &to_charge)?;
     // A missing device ends the dry run as it would end the run.
@@ -150,16 +150,17 @@ pub(crate) fn check_price(
     options: &RunOptions,
     to_charge: &[QueryBatch],
 ) -> Result<(), ExperimentError> {
+    let refusal = price_refusal(config, options, to_charge);
+    refusal.map_or(Ok(()), |refusal| Err(ExperimentError::option("--max-epsilon", refusal)))
+}
+
+/// Returns why the cost of a run's answers is refused.
+fn price_refusal(config: &Config, options: &RunOptions, to_charge: &[QueryBatch]) -> Option<String> {
     if config.is_simulation() {
-        return Ok(());
+        return None;
     }
-    let price = match AnswerPrice::for_batches(to_charge, config.privacy.delta) {
-        Ok(None) => return Ok(()),
-        Ok(Some(price)) => Ok(price),
-        Err(error) => Err(error),
-    };
-    let checked = options.limit.check("the run", price, config.privacy.delta);
-    checked.map_err(|error| ExperimentError::option("--max-epsilon", error))
+    let price = AnswerPrice::for_batches(to_charge, config.privacy.delta).transpose()?;
+    options.limit.check("the run", price, config.privacy.delta).err().map(|refusal| refusal.to_string())
 }
 
 /// Checks the cost of a run before any run of a sweep begins.

@@ -32,7 +32,7 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
          [queries]\ncount = 2\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\nthreshold = 9\n\
          [noise]\nmechanism = \"binomial\"\ncoins = 3\nsource = \"simulation\"\n",
     );
-    place.fails("run config.toml", 2, &["`row.0.coins`", words[1], words[2]]);
+    place.fails("run config.toml", 2, &["`noise.coins`", words[1], words[2]]);
     place.succeeds("run config.toml --set noise.coins=4");
     place.succeeds("run config.toml --set row.0.threshold=0");
 

@@ -15,20 +15,20 @@ data = { source = "none", pool_images = 50 }
 ensemble = { teachers = 20 }
 votes = { source = "uniform", classes = 4 }
 queries = { count = 8 }
-noise = { mechanism = "skellam", sigma = 2.0, threshold = 8, source = "SOURCE" }
+noise = { mechanism = "skellam", sigma = 2.0, source = "SOURCE" }
 table = { repeats = 0 }
 row = [
-    { name = "clear", aggregation = "trusted", check_noise = 3.0 },
+    { name = "clear", aggregation = "trusted", threshold = 8, check_noise = 3.0 },
 "#;
 
 const ENCRYPTED: &str = r#"
-    { name = "encrypted", aggregation = "encrypted", check_noise = 3.0, queries = 4 },
-    { name = "at most two", aggregation = "trusted", check_noise = 3.0, answers = 2 },
+    { name = "encrypted", aggregation = "encrypted", threshold = 8, check_noise = 3.0, queries = 4 },
+    { name = "at most two", aggregation = "trusted", threshold = 8, check_noise = 3.0, answers = 2 },
     { name = "none passes", aggregation = "encrypted", mechanism = "binomial", coins = 1, threshold = 27, check_noise = 3.0, queries = 2 },
 "#;
 
 const ONE: &str = r#"
-    { name = "encrypted", aggregation = "encrypted", check_noise = 3.0, queries = 4 },
+    { name = "encrypted", aggregation = "encrypted", threshold = 8, check_noise = 3.0, queries = 4 },
 "#;
 
 fn config(source: &str, rows: &str) -> String {
@@ -140,7 +140,7 @@ fn keys_of_checks_that_mean_nothing_are_refused_by_name() {
     for (row, words) in [
         ("check_noise = 3.0, threshold = 4, aggregation = \"non-private\"", vec!["row.1.aggregation", "check_noise"]),
         ("answers = 3, aggregation = \"trusted\"", vec!["row.1.answers", "needs check_noise"]),
-        ("check_noise = -1.0, aggregation = \"trusted\"", vec!["row.1.check_noise"]),
+        ("check_noise = -1.0, threshold = 8, aggregation = \"trusted\"", vec!["row.1.check_noise"]),
     ] {
         let place = Workplace::new(&config("simulation", &format!("{{ name = \"odd\", {row} }}\n")));
         place.fails("run config.toml", 2, &words);

@@ -82,7 +82,7 @@ pub struct NoiseConfig {
     pub query: QueryNoise,
     /// The origin of noise and keys.
     pub randomness: RandomnessKind,
-    written: RawNoise,
+    pub(super) written: RawNoise,
 }
 
 /// Returns whether a key has the value that has no effect, which is not written to the resolved config.

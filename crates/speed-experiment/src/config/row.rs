@@ -123,7 +123,7 @@ impl RawRow {
             .and_then(|ratio| ratio.noisy_teachers(around.teachers).map(|_| ratio))
             .map_err(|error| Fault::new(key("honest_ratio"), error))?;
         let RowQueries { answers: noise, check } =
-            self.check_noise(around).map_err(|Fault { key: field, message }| Fault::new(key(&field), message))?;
+            self.check_noise(around).map_err(|fault| self.of_noise(fault, around.noise, key))?;
         if self.answers != 0 && check.is_none() {
             return refuse(key("answers"), "limits the answers after checks, so it needs check_noise");
         }
@@ -189,6 +189,21 @@ impl RawRow {
     fn own_noise(&self) -> RowNoise {
         let Self { mechanism, gamma, sigma, coins, placement, threshold, .. } = *self;
         RowNoise { mechanism, gamma, sigma, coins, placement, threshold }
+    }
+
+    /// Returns a fault of the row's noise with its complete key: that of the section if the row takes the width from there.
+    fn of_noise(&self, Fault { key, message }: Fault, section: &NoiseConfig, of_row: impl Fn(&str) -> String) -> Fault {
+        let (own, written) = (self.own_noise(), &section.written);
+        let is_of_section = match key.as_str() {
+            "gamma" => own.gamma == 0.0 && written.gamma != 0.0,
+            "sigma" => own.sigma == 0.0 && written.sigma != 0.0,
+            "coins" => own.coins == 0 && written.coins != 0,
+            _ => false,
+        };
+        if is_of_section {
+            return Fault::new(format!("noise.{key}"), format_args!("in the row \"{}\": {message}", self.name));
+        }
+        Fault::new(of_row(&key), message)
     }
 
     /// Returns the noise of the row's queries and checks; faults name the key within the row.

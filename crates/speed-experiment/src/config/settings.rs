@@ -17,7 +17,8 @@ impl RawConfig {
         let (noise, teachers) = (&self.noise, self.ensemble.teachers);
         let kind = noise.mechanism;
         let width = match noise.written().distribution(teachers).map(|(_, noise)| noise.mechanism()) {
-            Ok(Mechanism::Binomial { coins }) => {
+            // A deviation becomes coins in each row, because a threshold needs an even number.
+            Ok(Mechanism::Binomial { coins }) if noise.coins != 0 => {
                 format!("coins {} a teacher (deviation {:.1})", coins.of_teacher(teachers), coins.deviation())
             }
             _ => format!("{} {}", kind.parameter(), if kind.is_inverse() { noise.gamma } else { noise.sigma }),

@@ -204,11 +204,11 @@ fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
     refuse("coins = 65537\n", &["test.toml:3", "`noise.coins`", "from 1 to 1048576"]);
     // With a threshold, the coins of a teacher are even: sqrt(750) / 2 = 13.7 would be enough for 13.5 votes.
     let row = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n";
-    refuse(&format!("coins = 3\n{row}threshold = 9\n"), &["`row.0.coins`", "3 coins", "an even number"]);
+    refuse(&format!("coins = 3\n{row}threshold = 9\n"), &["test.toml:3", "`noise.coins`", "3 coins", "an even number"]);
     let confident = with(&format!("sigma = 13.5\n{row}threshold = 9\n"));
     assert_eq!([all(&with("sigma = 13.5\n")), confident.rows[0].noise.mechanism().scale()], [750.0, 1_000.0]);
     // A server draws all coins by itself.
-    refuse(&format!("coins = 400\n{row}placement = \"central\"\n"), &["`row.0.coins`", "100000 coins"]);
+    refuse(&format!("coins = 400\n{row}placement = \"central\"\n"), &["test.toml:3", "`noise.coins`", "100000 coins"]);
     refused("[noise]\ncoins = 4\n", &[], &["test.toml:2", "`noise.coins`", "discrete-laplace"]);
     let sweep = format!("{binomial}coins = 4\n[sweep]\ncoins = [2, 6]\n");
     let sweep = Sweep::load(&Source::new("test.toml", &sweep)).expect("a sweep");
