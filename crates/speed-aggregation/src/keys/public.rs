@@ -94,10 +94,6 @@ impl PublicKey {
 }
 
 impl Encode for PublicKey {
-    fn encoded_len(&self) -> usize {
-        self.parameters.encoded_len() + self.seed.len() + self.body().encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.parameters.encode(writer);
         writer.bytes(&self.seed);

@@ -10,10 +10,6 @@ pub(crate) struct Seeded<B = Vec<u64>> {
 }
 
 impl<B: Encode> Encode for Seeded<B> {
-    fn encoded_len(&self) -> usize {
-        self.seed.encoded_len() + self.bodies.encoded_len()
-    }
-
     fn encode(&self, writer: &mut Writer) {
         self.seed.encode(writer);
         self.bodies.encode(writer);
@@ -54,10 +50,6 @@ impl Rounded {
 }
 
 impl Encode for Rounded {
-    fn encoded_len(&self) -> usize {
-        size_of_val(self.0.as_slice())
-    }
-
     fn encode(&self, writer: &mut Writer) {
         writer.bytes(self.0.as_flattened());
     }

@@ -21,11 +21,23 @@ impl Stream {
         Self(Aes128::new(&Array::from(seed.to_le_bytes())))
     }
 
-    /// Fills `words` with uniform words, an even number, from the one with the even number `first`.
+    /// Fills `words` with uniform words, from the one with the number `first`.
     pub(crate) fn uniform(&self, first: usize, words: &mut [u64]) {
-        assert!(first % 2 + words.len() % 2 == 0, "words are read in pairs");
-        self.blocks(first / 2, cast_slice_mut(words));
-        words.iter_mut().for_each(|word| *word = u64::from_le(*word));
+        // A block has two words. The first and the last block may be used in part.
+        let (head, words) = words.split_at_mut((first % 2).min(words.len()));
+        let (pairs, tail) = words.split_at_mut(words.len() / 2 * 2);
+        let block = first.div_ceil(2);
+        head.iter_mut().for_each(|word| *word = self.pair(first / 2)[1]);
+        tail.iter_mut().for_each(|word| *word = self.pair(block + pairs.len() / 2)[0]);
+        self.blocks(block, cast_slice_mut(pairs));
+        pairs.iter_mut().for_each(|word| *word = u64::from_le(*word));
+    }
+
+    /// Returns the words of a block.
+    fn pair(&self, block: usize) -> [u64; 2] {
+        let mut pair = [0; 2];
+        self.blocks(block, cast_slice_mut(&mut pair));
+        pair.map(u64::from_le)
     }
 
     /// Fills `blocks`, from the one with the number `first`.
@@ -81,7 +93,7 @@ mod tests {
         let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(Seed(SEED));
         let mut expected = vec![0_u64; 5000];
         generator.fill_slice_with_random_uniform(&mut expected);
-        for (first, count) in [(0, 5000), (2, 4998), (918, 918), (4998, 2), (8, 0)] {
+        for (first, count) in [(0, 5000), (1, 4999), (917, 1), (918, 918), (4999, 1), (7, 0)] {
             let mut found = vec![0; count];
             Stream::new(SEED).uniform(first, &mut found);
             assert_eq!(found, expected[first..first + count], "{count} words from {first}");

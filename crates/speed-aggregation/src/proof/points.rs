@@ -49,8 +49,7 @@ where
     P: Copy + Default + AddAssign<A> + AddAssign<P>,
     A: Copy + Sync + From<P>,
 {
-    // The stream has words in pairs.
-    let words = points.len().div_ceil(TOGETHER).next_multiple_of(2);
+    let words = points.len().div_ceil(TOGETHER);
     (0..SUMS / TOGETHER).into_par_iter().all(|group| {
         // The bits of a point's label say in which sums it is.
         let mut labels = vec![0; words];
