@@ -77,7 +77,7 @@ pub fn write_private_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentE
 const ENOUGH: usize = 6;
 
 /// Warns of a model that nearly always gives the same class, and says to `check` its likely cause. `counts` are its answers by class,
-/// and `usual` the labels that it learned from by class, empty if they are unknown: a class that is as frequent there is no fault.
+/// and `usual` the labels that it learned from by class, empty if they are unknown. It may give a class as often as these do.
 fn warn_of_one_class(
     (counts, usual): (&[usize], &[usize]),
     names: &[String],

@@ -207,6 +207,7 @@ fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
     refuse(&format!("coins = 3\n{row}threshold = 9\n"), &["test.toml:3", "`noise.coins`", "3 coins", "an even number"]);
     let confident = with(&format!("sigma = 13.5\n{row}threshold = 9\n"));
     assert_eq!([all(&with("sigma = 13.5\n")), confident.rows[0].noise.mechanism().scale()], [750.0, 1_000.0]);
+    assert_eq!(confident.to_raw().noise_in_words(), "binomial, sigma 13.5, threshold 9");
     // A server draws all coins by itself.
     refuse(&format!("coins = 400\n{row}placement = \"central\"\n"), &["test.toml:3", "`noise.coins`", "100000 coins"]);
     refused("[noise]\ncoins = 4\n", &[], &["test.toml:2", "`noise.coins`", "discrete-laplace"]);
