@@ -38,6 +38,7 @@ impl Noise {
 
     /// An even number of coins, of which `secret` are secret and the others are missing.
     fn coins(all: u64, secret: u64) -> Self {
+        assert!(secret.is_multiple_of(2), "the heads of an odd number are counted from another place");
         let mechanism = MechanismKind::Binomial.with_scale(all as f64).expect("in range");
         Self::new(mechanism, -(secret as i64 / 2), heads_of(secret))
     }

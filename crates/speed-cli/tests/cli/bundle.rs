@@ -16,10 +16,6 @@ fn list(parties: &Parties, pictures: usize) {
     parties.write("student", "queries.csv", format!("name\n{names}"));
 }
 
-fn read(parties: &Parties, party: &str, file: &str) -> String {
-    fs::read_to_string(parties.path(party, file)).unwrap_or_else(|error| panic!("{file}: {error}"))
-}
-
 /// Two teachers and gamma 9: a label differs from the votes in one run of four million.
 #[test]
 fn two_key_sets_give_two_rounds_whose_labels_are_those_of_all_queries() {
@@ -37,8 +33,8 @@ fn two_key_sets_give_two_rounds_whose_labels_are_those_of_all_queries() {
     let one = "student round --public-key keys/1/public.key --roster roster.toml --parties 2 --name one --classes 4 --gamma 9 --proofs off \
                --queries 5 --simulation --out one.toml --json";
     assert_eq!(bundle["price"], documented(&parties.succeeds("student", one))["price"]);
-    assert_eq!(read(&parties, "student", "keys/1/known.csv"), "name,label\np1,1\n");
-    assert_eq!(read(&parties, "student", "rounds/2/queries.csv"), "name\np2\np3\np4\n");
+    assert_eq!(parties.read("student", "keys/1/known.csv"), "name,label\np1,1\n");
+    assert_eq!(parties.read("student", "rounds/2/queries.csv"), "name\np2\np3\np4\n");
 
     let votes = ["0\n1\n", "2\n3\n0\n"];
     for (part, votes) in [(1, votes[0]), (2, votes[1])] {
@@ -68,8 +64,8 @@ fn two_key_sets_give_two_rounds_whose_labels_are_those_of_all_queries() {
         let report = documented(&parties.succeeds("student", &open));
         assert_eq!((&report["known_answers"]["known"], &report["known_answers"]["wrong"]), (&1.into(), &0.into()));
     }
-    assert_eq!(read(&parties, "student", "labels-1.csv"), "query,label\n0,0\n1,\n");
-    assert_eq!(read(&parties, "student", "labels-2.csv"), "query,label\n0,2\n1,3\n2,\n");
+    assert_eq!(parties.read("student", "labels-1.csv"), "query,label\n0,0\n1,\n");
+    assert_eq!(parties.read("student", "labels-2.csv"), "query,label\n0,2\n1,3\n2,\n");
 }
 
 #[test]
@@ -110,7 +106,7 @@ fn a_bundle_serves_what_its_keys_serve_and_is_written_as_a_unit() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let bundle: Value = documented(&String::from_utf8(output.stdout).expect("text"));
     for set in 0..2 {
-        let uses = read(&parties, "student", &format!("keys/{}/public.rounds", set + 1));
+        let uses = parties.read("student", &format!("keys/{}/public.rounds", set + 1));
         assert!(uses.starts_with(bundle["rounds"][set]["round"].as_str().expect("an id")), "{uses}");
     }
     check_failure(&make("--queries 4 --query-list queries.csv"), 4, &["rounds", "never overwritten"]);

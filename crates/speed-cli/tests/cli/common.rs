@@ -135,6 +135,8 @@ pub(crate) struct Workplace {
 impl Workplace {
     pub(crate) fn new(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
+        let has_blank = folder.path().to_string_lossy().contains(char::is_whitespace);
+        assert!(!has_blank, "tests divide command lines at blanks: set TMPDIR to a path without one");
         fs::write(folder.path().join("config.toml"), config).expect("a config");
         Self { folder }
     }

@@ -61,7 +61,7 @@ fn two_runs_and_the_paper() {
 #[test]
 fn published_runs_and_the_paper() {
     let place = Workplace::new("");
-    let text = place.succeeds(&format!("compare 7464472b0140 f109de3cbcaf --results {PUBLISHED} --paper"));
+    let text = place.succeeds(&["compare", "7464472b0140", "f109de3cbcaf", "--results", PUBLISHED, "--paper"]);
     contains(
         &text,
         &[

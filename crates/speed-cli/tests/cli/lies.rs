@@ -28,7 +28,7 @@ fn evaluated() -> Parties {
     parties
 }
 
-/// Gives teacher 1 what the server and the student publish for a verifier of a round of two teachers.
+/// Gives teacher 1 the public files of the server and the student, so that it can verify a round of two teachers.
 pub(crate) fn give_to_verifier(parties: &Parties) {
     parties.send(("server", "result"), ("teacher 1", "result"));
     parties.send(("server", "result.log"), ("teacher 1", "log"));

@@ -115,7 +115,7 @@ fn a_list_has_dates_states_epsilons_and_accuracies() {
 
     // Published runs count as finished, even without their stages.
     let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
-    let list = place.json(&format!("list --results {published} --json"));
+    let list = place.json(&["list", "--results", published, "--json"]);
     let runs: Vec<&Value> = list["runs"].as_array().expect("runs").iter().collect();
     let published =
         runs.iter().filter(|run| run["folder"].as_str().is_some_and(|folder| folder.contains("/published/")));

@@ -277,7 +277,7 @@ fn a_client_sends_nothing_to_the_server_of_another_round() {
     parties.succeeds("teacher 0", &format!("{ANSWER} --simulation 8 --out message"));
     for line in ["teacher send --message message --receipt receipt", "teacher log --out log"] {
         let refused = ask(&parties, port, "teacher 0", line).output().expect("the binary starts");
-        check_failure(&refused, 3, &["serves round", "expected"]);
+        check_failure(&refused, 3, &[&format!("127.0.0.1:{port}: serves round"), "expected"]);
     }
     let metrics = metrics(&server);
     assert!(metrics.contains("speed_messages_received 0\n") && !metrics.contains("reason="), "{metrics}");

@@ -165,6 +165,11 @@ fn teachers_of_a_run_classify_with_its_config() {
     fs::write(run.join("config.toml"), config.replace("simulation", "operating-system")).expect("a config");
     let teacher = run.join("stages/teachers/teacher-0000.bin");
     place.fails(&format!("predict --model {} pool.npy", text(&teacher)), 4, &["config.toml"]);
+    fs::write(run.join("config.toml"), config).expect("a config");
+    // A student that is trained again has a model again.
+    fs::remove_dir_all(run.join("models")).expect("models");
+    place.succeeds("run config.toml --force student");
+    assert_eq!(models(&run).len(), 1);
 }
 
 /// A finished run of one student on pseudo-labels.

@@ -23,6 +23,7 @@ fn account(place: &Workplace, more: &str) -> Value {
 fn an_account_names_its_claim() {
     let place = place();
     let tight = account(&place, "--honest-ratio 0.9");
+    assert_eq!((&tight["noise"], &tight["gamma"]), (&"discrete_laplace".into(), &0.1.into()));
     for key in ["epsilon", "order", "per_query_epsilon", "bound", "assume", "publishable", "claim"] {
         assert!(!tight[key].is_null(), "{key}: {tight}");
     }

@@ -581,6 +581,7 @@ fn teachers_may_leave_votes_empty() {
     let (queries, teachers) = (4, 4);
     let parties = Parties::new();
     parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 2 --threshold 2");
+    assert!(parties.read("student", "round.toml").contains("\nthreshold = 2\n"));
     let votes: [[Vote; 4]; 4] =
         [[Some(1), Some(2), None, None], [Some(1), None, None, Some(3)], [Some(1), Some(2), None, Some(3)], [None; 4]];
     let answer = format!("{ANSWER} --simulation 8 --out message");

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
 
-/// The randomness of a round that is no simulation.
+/// The randomness of a real round.
 pub(crate) const REAL: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
 
 /// A directory with the student's keys.
@@ -277,7 +277,7 @@ impl RoundFolder {
         self.bytes("message")
     }
 
-    /// Writes a teacher's message for this round, which is no simulation, to the inbox.
+    /// Writes a teacher's message for this real round to the inbox.
     pub(crate) fn answer_really(&self, teacher: usize, votes: &str) {
         self.write("votes.csv", votes);
         let options = self.teacher_options(teacher, &self.inbox(&format!("{teacher}")));

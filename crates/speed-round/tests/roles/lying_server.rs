@@ -80,7 +80,7 @@ fn answered_with(terms: &Terms) -> RoundFolder {
     folder
 }
 
-/// The terms of a round of four teachers that is no simulation.
+/// The terms of a real round of four teachers.
 pub(crate) fn real_terms(name: &str) -> Terms {
     let terms = terms(name, QUERIES, 4);
     Terms { classes: numbered(CLASSES), noise: noise(0.5), randomness: RandomnessKind::OperatingSystem, ..terms }
