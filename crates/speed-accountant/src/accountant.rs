@@ -156,7 +156,7 @@ impl Accountant {
     ///
     /// # Errors
     /// [`AccountError`] in one of these cases:
-    /// - There are no rows or no teachers, the rows differ in length, or a row has more votes than teachers.
+    /// - Rows or teachers are missing, rows differ in length, or a row has more votes than teachers.
     /// - There are fewer than two classes, or no order is allowed.
     /// - A trusted aggregator is assumed and `tau` is not 1.
     /// - The sampler's distance uses up delta.

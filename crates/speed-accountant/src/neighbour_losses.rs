@@ -253,10 +253,10 @@ impl ExactDifference {
     ///
     /// Emptying or filling a vote changes the lead by one. Moving a vote between the classes changes it by two. Two steps in
     /// the same direction cost at least as much as one, for both directions of the inequality. The reason is that the
-    /// probability of a class after one step lies between its probabilities at the votes and after two steps. A divergence of two answers is a convex function of each of the
-    /// two distributions, with its least value where they are equal. If an answer is left out after two steps, it is also
-    /// left out after one; then the moment of the other one is at most 1. So one step counts only if the class that would
-    /// lose the second vote has none.
+    /// probability of a class after one step lies between its probabilities at the votes and after two steps. A divergence of
+    /// two answers is a convex function of each of the two distributions, with its least value where they are equal. If an
+    /// answer is left out after two steps, it is also left out after one; then the moment of the other one is at most 1. So
+    /// one step counts only if the class that would lose the second vote has none.
     pub(crate) fn losses(&self, counts: &[u32], has_empty_vote: bool) -> NeighbourLosses {
         let [first, second] = [0, 1].map(|class| counts.get(class).map_or(0, |&count| i64::from(count)));
         let lead = first - second;

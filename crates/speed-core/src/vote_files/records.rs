@@ -65,7 +65,7 @@ impl<'a> Records<'a> {
             if self.record.iter().any(|cell| !cell.is_empty()) {
                 return Ok(Some((line, &self.record)));
             }
-            // A blank line is no record, but a quoted cell is one.
+            // A blank line is skipped, but a quoted cell is a record.
             if self.record.len() > 1 || self.text.as_bytes().get(self.counted.0) == Some(&b'"') {
                 let next = self.next;
                 return Err(TableError(format!("line {line}: a line of empty cells only: {next}")));

@@ -26,7 +26,7 @@ pub fn bias_activation_in_burn<const D: usize>(x: Tensor<D>, bias: Tensor<1>, ac
 }
 
 fn forward([mut x, bias]: [Array; 2], activation: Activation) -> (Array, (Array, usize, Activation)) {
-    let (bias, units) = (contiguous(bias.clone()), bias.layout().num_elements());
+    let (units, bias) = (bias.layout().num_elements(), contiguous(bias));
     activation.add_bias(values_mut(&mut x), values(&bias));
     (x.clone(), (x, units, activation))
 }
