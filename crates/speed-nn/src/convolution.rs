@@ -2,12 +2,19 @@
 //!
 //! Maps are stored in the order image, row, pixel, channel (NHWC), and weights in the order kernel row, kernel column,
 //! channel. So each row of a window is one contiguous run of values, matching one run of weights. Maps of many channels
-//! at stride 1 run on the tile unit if the machine has one; otherwise 3x3 kernels use fewer products (`winograd.rs`).
-//! Neither needs a matrix of windows. All other cases copy the windows of a few images at a time into a matrix.
+//! at stride 1 run on the tile unit if the machine has one; otherwise 3x3 and 5x5 kernels use fewer products
+//! (`winograd.rs`), and so do 5x5 kernels of stride 2 (`folded.rs`). None of them needs a matrix of windows. All other
+//! cases copy the windows of a few images at a time into a matrix.
+
+mod folded;
 
 use std::cell::RefCell;
 
-use crate::matrix::{Matrix, Sums, View, append_product, multiply, put_product};
+use folded::FOLDED_KERNEL;
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use crate::matrix::tiles_in_use;
+use crate::matrix::{Matrix, ProductUnit, Sums, View, append_product, multiply, product_unit, put_product};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::tile_conv::{TileConv, TileConvBuffers};
 use crate::winograd::{Winograd, WinogradBuffers};
@@ -131,6 +138,11 @@ impl Geometry {
             let out = BUFFERS.with_borrow_mut(|work| winograd.forward(maps, weight, &mut work.winograd));
             return Matrix::from_vec(positions, outputs, out);
         }
+        if let Some(winograd) = self.folded(outputs) {
+            let (maps, weight) = (self.fold(maps), self.fold_weight(weight));
+            let out = BUFFERS.with_borrow_mut(|work| winograd.forward(&maps, weight.view(), &mut work.winograd));
+            return Matrix::from_vec(positions, outputs, out);
+        }
         let mut out = Vec::with_capacity(positions * outputs);
         BUFFERS.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -165,6 +177,12 @@ impl Geometry {
         if let Some(winograd) = self.winograd(outputs) {
             return BUFFERS.with_borrow_mut(|work| winograd.weight_gradient(maps, by_results, &mut work.winograd));
         }
+        if let Some(winograd) = self.folded(outputs) {
+            let maps = self.fold(maps);
+            let gradient =
+                BUFFERS.with_borrow_mut(|work| winograd.weight_gradient(&maps, by_results, &mut work.winograd));
+            return self.unfold_weight(&gradient);
+        }
         let mut weight = Matrix::zeros(self.patch_len(), outputs);
         BUFFERS.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -197,10 +215,20 @@ impl Geometry {
         let outputs = self.outputs(weight);
         assert!(by_results.len().is_multiple_of(self.positions() * outputs), "results of complete maps");
         let images = by_results.len() / outputs / self.positions();
-        if let Some(winograd) = self.winograd(outputs) {
-            return BUFFERS.with_borrow_mut(|work| winograd.map_gradient(by_results, weight, &mut work.winograd));
-        }
         let mut maps = vec![0.0; images * self.map_len()];
+        if let Some(winograd) = self.winograd(outputs) {
+            let out = &mut maps;
+            BUFFERS.with_borrow_mut(|work| winograd.put_map_gradient(by_results, weight, &mut work.winograd, out));
+            return maps;
+        }
+        if let Some(winograd) = self.folded(outputs) {
+            let mut folded = vec![0.0; images * self.folded_map().iter().product::<usize>()];
+            let (weight, out) = (self.fold_weight(weight), &mut folded);
+            BUFFERS
+                .with_borrow_mut(|work| winograd.put_map_gradient(by_results, weight.view(), &mut work.winograd, out));
+            self.unfold(&folded, &mut maps);
+            return maps;
+        }
         BUFFERS.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
             if let Some(tiles) = self.tiles(outputs) {
@@ -229,9 +257,22 @@ impl Geometry {
         if self.tiles(outputs).is_some() {
             return None;
         }
-        let Self { height, width, channels, rows, columns, before, .. } = *self;
-        let applies = Winograd::applies(self.kernel, self.stride, [channels, outputs]);
-        applies.then_some(Winograd { map: [height, width, channels], results: [rows, columns], before, outputs })
+        let Self { height, width, channels, kernel, stride, before, rows, columns } = *self;
+        Winograd::new([height, width, channels], before, [kernel, stride], [rows, columns], outputs)
+    }
+
+    /// Returns the convolution of stride 1 that equals this one of stride 2, if that takes fewer products and tiles do
+    /// not apply.
+    fn folded(&self, outputs: usize) -> Option<Winograd> {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        if tiles_in_use() {
+            return None;
+        }
+        let [rows, columns, channels] = self.folded_map();
+        let winograd = Winograd::new([rows, columns, channels], [0; 2], [FOLDED_KERNEL, 1], self.results(), outputs);
+        // For fewer windows, the transformation of the weights costs more than is saved.
+        let applies = [self.kernel, self.stride] == [5, 2] && self.positions() >= 64;
+        winograd.filter(|_| applies && product_unit() != ProductUnit::Portable)
     }
 
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -88,6 +88,7 @@ pub mod noise;
 pub mod onnx;
 pub mod ops;
 pub mod optim;
+mod panels;
 pub mod params;
 pub mod pooled_conv;
 pub mod reach;

@@ -1,12 +1,13 @@
 //! A convolution followed by 2x2 max pooling and ReLU, with an explicit gradient.
 //!
 //! Maps are stored in the order image, row, pixel, channel (NHWC), so every row of a window of a map is one run of
-//! consecutive values. There are three implementations with the same results: maps of few channels are read in place
-//! (`direct.rs`), maps of many channels use the tile unit of processors that have one (`tiles.rs`), and all others are
-//! copied into a matrix of patches (`patches.rs`).
+//! consecutive values. There are four implementations with the same results but for rounding: maps of few channels are
+//! read in place (`direct.rs`); maps of many channels use the tile unit of processors that have one (`tiles.rs`), or fewer
+//! products (`minimal.rs`); all others are copied into a matrix of patches (`patches.rs`).
 
 mod direct;
 mod layer;
+mod minimal;
 mod patches;
 mod pool;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -29,7 +30,9 @@ impl PooledConv {
         if let Some(convolution) = tiles::convolution(self) {
             return tiles::forward(self, convolution, maps, trace);
         }
-        if direct::applies(self) {
+        if let Some(convolution) = minimal::convolution(self) {
+            minimal::forward(self, convolution, maps, trace);
+        } else if direct::applies(self) {
             direct::forward(self, maps, trace);
         } else {
             patches::forward(self, maps, trace);
@@ -60,7 +63,9 @@ impl PooledConv {
         if let Some(convolution) = tiles::convolution(self) {
             return tiles::backward(self, convolution, maps, gradient, map_gradient, trace);
         }
-        if map_gradient.is_none() && direct::applies(self) {
+        if let Some(convolution) = minimal::convolution(self) {
+            minimal::backward(self, convolution, maps, gradient, map_gradient, trace);
+        } else if map_gradient.is_none() && direct::applies(self) {
             direct::backward(self, maps, gradient, trace);
         } else {
             patches::backward(self, maps, gradient, map_gradient, trace);

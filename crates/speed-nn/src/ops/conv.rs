@@ -142,10 +142,16 @@ mod tests {
             ([6, 7, 16], 3, 1, 32),
             ([17, 16, 64], 5, 1, 128),
             ([8, 8, 16], 3, 2, 32),
-            // For Winograd, without tiles: one result, odd and even numbers of results, and more than a block.
+            // With fewer products, without tiles: one result, odd and even numbers of results, and more than a block.
             ([3, 3, 16], 3, 1, 16),
             ([6, 9, 32], 3, 1, 16),
             ([32, 33, 16], 3, 1, 48),
+            ([2, 1, 16], 5, 1, 16),
+            ([5, 7, 16], 5, 1, 16),
+            ([20, 21, 16], 5, 1, 48),
+            // The same for maps that are folded, with many more pixels than results and not.
+            ([16, 15, 4], 5, 2, 16),
+            ([19, 17, 8], 5, 2, 32),
         ] {
             let geometries = [
                 Geometry::same(map, kernel, stride),

@@ -108,10 +108,16 @@ fn backward(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::on_vectors;
     use crate::test_support::{agree, random};
 
     #[test]
     fn values_and_gradients_agree_with_burn() {
+        check_values_and_gradients();
+        on_vectors(check_values_and_gradients);
+    }
+
+    fn check_values_and_gradients() {
         for (images, height, width, channels, outputs, kernel) in [
             (3, 9, 8, 2, 5, 5),
             (1, 7, 12, 1, 3, 3),
@@ -123,6 +129,13 @@ mod tests {
             (6, 21, 22, 32, 32, 3),
             (2, 2, 3, 16, 64, 1),
             (3, 7, 5, 48, 96, 4),
+            // With fewer products: one window, odd and even maps, and more than a block.
+            (3, 6, 7, 32, 16, 5),
+            (5, 13, 11, 16, 48, 5),
+            (40, 20, 21, 16, 16, 5),
+            // Read in place: an odd number of windows, and several channels.
+            (2, 8, 11, 3, 16, 5),
+            (3, 5, 7, 1, 32, 3),
         ] {
             let windows = PooledWindows::new(height, width, channels, kernel).expect("large enough");
             let (maps, weight) =

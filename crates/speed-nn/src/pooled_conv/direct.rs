@@ -1,15 +1,14 @@
 //! The convolution without a matrix of patches, for maps of few channels.
 //!
 //! For these maps the patches are many times the size of the maps and each of their values is multiplied by few
-//! weights, so writing the patches costs more than the product. Here every value is read in place and multiplied by the
-//! weights of sixteen outputs at once, and results are pooled while they are in registers.
+//! weights, so writing the patches costs more than the product. Here every value is read in place and multiplied by a
+//! vector of weights, and results are pooled while they are in registers.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::layer::{PooledConv, PooledConvTrace, PooledWindows};
-use super::pool::{LANES, POOL, lanes, lanes_mut, pool_lanes, spread_neighbours};
-
-type Lanes = [f32; LANES];
+use super::pool::{POOL, pool_vectors, spread_neighbours, store_choice};
+use crate::panels::{LANES, load, store};
 
 /// Returns whether [`forward`] and [`backward`] support such a layer.
 pub(super) fn applies(layer: &PooledConv) -> bool {
@@ -39,13 +38,13 @@ impl WithSimd for Forward<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Self { layer, maps, trace } = self;
         match layer.windows.run_len() {
-            3 => forward_runs::<3>(layer, maps, trace),
-            5 => forward_runs::<5>(layer, maps, trace),
-            9 => forward_runs::<9>(layer, maps, trace),
-            _ => forward_runs::<15>(layer, maps, trace),
+            3 => forward_runs::<S, 3>(simd, layer, maps, trace),
+            5 => forward_runs::<S, 5>(simd, layer, maps, trace),
+            9 => forward_runs::<S, 9>(simd, layer, maps, trace),
+            _ => forward_runs::<S, 15>(simd, layer, maps, trace),
         }
     }
 }
@@ -61,88 +60,149 @@ impl WithSimd for Backward<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Self { layer, maps, gradient, trace } = self;
+        // As many rows of the kernel at once as have about ten sums.
         match layer.windows.run_len() {
-            3 => backward_runs::<3>(layer, maps, gradient, trace),
-            5 => backward_runs::<5>(layer, maps, gradient, trace),
-            9 => backward_runs::<9>(layer, maps, gradient, trace),
-            _ => backward_runs::<15>(layer, maps, gradient, trace),
+            3 => backward_runs::<S, 3, 3>(simd, layer, maps, gradient, trace),
+            5 => backward_runs::<S, 5, 2>(simd, layer, maps, gradient, trace),
+            9 => backward_runs::<S, 9, 1>(simd, layer, maps, gradient, trace),
+            _ => backward_runs::<S, 15, 1>(simd, layer, maps, gradient, trace),
         }
     }
 }
 
 #[inline(always)]
-fn forward_runs<const RUN: usize>(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
+fn forward_runs<S: Simd, const RUN: usize>(simd: S, layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
-    let row_len = windows.width * windows.channels;
-    for first in (0..outputs).step_by(LANES) {
-        let weights = |row| *lanes(layer.weight.row(row), first);
-        let weights: Vec<[Lanes; RUN]> =
-            (0..windows.kernel).map(|ky| std::array::from_fn(|r| weights(ky * RUN + r))).collect();
-        let rows = trace.output.values_mut().chunks_exact_mut(outputs);
-        let mut results = rows.zip(trace.choice.chunks_exact_mut(outputs));
-        for row in windows.window_rows(maps.len() / windows.map_len()) {
-            for (window, (output, choice)) in row.zip(&mut results) {
-                let starts = patches(windows, window);
-                let mut sums = [[0.0; LANES]; POOL];
-                for (ky, weights) in weights.iter().enumerate() {
-                    let runs: [&[f32; RUN]; POOL] = starts.map(|start| lanes(maps, start + ky * row_len));
-                    for (r, weights) in weights.iter().enumerate() {
-                        for position in 0..POOL {
-                            for lane in 0..LANES {
-                                let sum = &mut sums[position][lane];
-                                *sum = runs[position][r].mul_add(weights[lane], *sum);
-                            }
-                        }
+    let starts: Vec<[usize; POOL]> = windows.window_rows(1).flatten().map(|window| patches(windows, window)).collect();
+    let results = starts.len() * outputs;
+    for first in (0..outputs).step_by(S::F32_LANES) {
+        let mut weights = Vec::with_capacity(windows.kernel);
+        for ky in 0..windows.kernel {
+            let mut row = [simd.splat_f32s(0.0); RUN];
+            for (r, vector) in row.iter_mut().enumerate() {
+                *vector = load::<S>(&layer.weight.row(ky * RUN + r)[first..]);
+            }
+            weights.push(row);
+        }
+        let bias = load::<S>(&layer.bias[first..]);
+        let of_images = trace.output.values_mut().chunks_exact_mut(results).zip(trace.choice.chunks_exact_mut(results));
+        for (map, (output, choice)) in maps.chunks_exact(windows.map_len()).zip(of_images) {
+            let (mut window, row_len) = (0, windows.width * windows.channels);
+            while window < starts.len() {
+                // The sums of one window alone would wait for each other.
+                if let Some(two) = starts[window..].first_chunk::<2>() {
+                    let sums = sums_of_windows::<S, RUN, 2>(simd, &weights, map, row_len, two);
+                    for (n, sums) in sums.into_iter().enumerate() {
+                        put::<S>(simd, sums, bias, (&mut *output, &mut *choice), (window + n) * outputs + first);
                     }
+                } else if let Some(one) = starts[window..].first_chunk::<1>() {
+                    let [sums] = sums_of_windows::<S, RUN, 1>(simd, &weights, map, row_len, one);
+                    put::<S>(simd, sums, bias, (&mut *output, &mut *choice), window * outputs + first);
                 }
-                let (output, choice) = (lanes_mut(output, first), lanes_mut(choice, first));
-                pool_lanes(sums.each_ref(), lanes(&layer.bias, first), output, choice);
+                window += 2;
             }
         }
     }
 }
 
+/// Pools the results of a window.
 #[inline(always)]
-fn backward_runs<const RUN: usize>(layer: &PooledConv, maps: &[f32], gradient: &[f32], trace: &mut PooledConvTrace) {
+fn put<S: Simd>(simd: S, sums: [S::f32s; POOL], bias: S::f32s, (output, choice): (&mut [f32], &mut [u32]), at: usize) {
+    let (values, chosen) = pool_vectors(simd, sums, bias);
+    store::<S>(&mut output[at..], values);
+    store_choice::<S>(&mut choice[at..], chosen);
+}
+
+/// Returns the results of the four patches of each window.
+#[inline(always)]
+fn sums_of_windows<S: Simd, const RUN: usize, const N: usize>(
+    simd: S,
+    weights: &[[S::f32s; RUN]],
+    map: &[f32],
+    row_len: usize,
+    starts: &[[usize; POOL]; N],
+) -> [[S::f32s; POOL]; N] {
+    let mut all = [[simd.splat_f32s(0.0); POOL]; N];
+    for (ky, weights) in weights.iter().enumerate() {
+        for (sums, starts) in all.iter_mut().zip(starts) {
+            for (sum, start) in sums.iter_mut().zip(starts) {
+                let run: &[f32; RUN] = map[start + ky * row_len..].first_chunk().expect("a run within the map");
+                for (value, weight) in run.iter().zip(weights) {
+                    *sum = simd.mul_add_f32s(simd.splat_f32s(*value), *weight, *sum);
+                }
+            }
+        }
+    }
+    all
+}
+
+#[inline(always)]
+fn backward_runs<S: Simd, const RUN: usize, const ROWS: usize>(
+    simd: S,
+    layer: &PooledConv,
+    maps: &[f32],
+    gradient: &[f32],
+    trace: &mut PooledConvTrace,
+) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
-    let row_len = windows.width * windows.channels;
+    let starts: Vec<usize> = windows.window_rows(1).flatten().flat_map(|window| patches(windows, window)).collect();
     let results = windows.pooled_positions() * outputs;
-    let images = maps.chunks_exact(windows.map_len());
-    for (map, (gradient, choice)) in images.zip(gradient.chunks_exact(results).zip(trace.choice.chunks_exact(results)))
-    {
-        let convolved = &mut trace.patches.convolved_gradient;
-        spread_neighbours(gradient, choice, outputs, convolved);
-        for first in (0..outputs).step_by(LANES) {
-            for ky in 0..windows.kernel {
-                let mut sums = [[0.0; LANES]; RUN];
-                let mut rows = convolved.values().chunks_exact(outputs);
-                for row in windows.window_rows(1) {
-                    for window in row {
-                        for (start, row) in patches(windows, window).into_iter().zip(&mut rows) {
-                            let run: &[f32; RUN] = lanes(map, start + ky * row_len);
-                            let g: Lanes = *lanes(row, first);
-                            for r in 0..RUN {
-                                for lane in 0..LANES {
-                                    sums[r][lane] = run[r].mul_add(g[lane], sums[r][lane]);
-                                }
-                            }
-                        }
-                    }
+    let of_images = gradient.chunks_exact(results).zip(trace.choice.chunks_exact(results));
+    for (map, (gradient, choice)) in maps.chunks_exact(windows.map_len()).zip(of_images) {
+        let by_results = &mut trace.patches.convolved_gradient;
+        spread_neighbours(gradient, choice, outputs, by_results);
+        for first in (0..outputs).step_by(S::F32_LANES) {
+            let mut ky = 0;
+            while ky < windows.kernel {
+                let rows = if ky + ROWS <= windows.kernel { ROWS } else { 1 };
+                let (from, by_results) = (ky * windows.width * windows.channels, &by_results.values()[first..]);
+                let places = starts.iter().zip(by_results.chunks(outputs));
+                let to = &mut trace.weight.values_mut()[ky * RUN * outputs + first..];
+                if rows == ROWS {
+                    let sums = sums_of_rows::<S, RUN, ROWS>(simd, layer, &map[from..], places);
+                    add(simd, sums.as_flattened(), to, outputs);
+                } else {
+                    let sums = sums_of_rows::<S, RUN, 1>(simd, layer, &map[from..], places);
+                    add(simd, sums.as_flattened(), to, outputs);
                 }
-                for (r, sums) in sums.iter().enumerate() {
-                    let all: &mut Lanes = lanes_mut(trace.weight.row_mut(ky * RUN + r), first);
-                    all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
-                }
+                ky += rows;
             }
         }
+    }
+}
+
+/// Returns the gradient of rows of the kernel by the results at some places.
+#[inline(always)]
+fn sums_of_rows<'a, S: Simd, const RUN: usize, const ROWS: usize>(
+    simd: S,
+    layer: &PooledConv,
+    map: &[f32],
+    places: impl Iterator<Item = (&'a usize, &'a [f32])>,
+) -> [[S::f32s; RUN]; ROWS] {
+    let row_len = layer.windows.width * layer.windows.channels;
+    let mut all = [[simd.splat_f32s(0.0); RUN]; ROWS];
+    for (start, by_result) in places {
+        let by_result = load::<S>(by_result);
+        for (row, sums) in all.iter_mut().enumerate() {
+            let run: &[f32; RUN] = map[start + row * row_len..].first_chunk().expect("a run within the map");
+            for (sum, value) in sums.iter_mut().zip(run) {
+                *sum = simd.mul_add_f32s(simd.splat_f32s(*value), by_result, *sum);
+            }
+        }
+    }
+    all
+}
+
+#[inline(always)]
+fn add<S: Simd>(simd: S, sums: &[S::f32s], weights: &mut [f32], outputs: usize) {
+    for (sum, weight) in sums.iter().zip(weights.chunks_mut(outputs)) {
+        store::<S>(weight, simd.add_f32s(load::<S>(weight), *sum));
     }
 }
 
 /// Returns the starts of the four patches of the pooling window at `position` in the maps.
-#[inline(always)]
 fn patches(windows: &PooledWindows, position: usize) -> [usize; POOL] {
-    let [a, b, c, d] = windows.window(position);
-    [a * windows.channels, b * windows.channels, c * windows.channels, d * windows.channels]
+    windows.window(position).map(|position| position * windows.channels)
 }

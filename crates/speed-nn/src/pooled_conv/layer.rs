@@ -104,6 +104,7 @@ pub(crate) struct PooledConvTrace {
     /// Gradient of the bias, `[outputs]`, after a backward pass.
     pub(crate) bias: Vec<f32>,
     pub(super) patches: PatchBuffers,
+    pub(super) winograd: crate::winograd::WinogradBuffers,
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     pub(super) tiles: crate::tile_conv::TileConvBuffers,
 }

@@ -1,12 +1,12 @@
 //! 2x2 max pooling, bias and ReLU of single windows, and their gradient.
 
+use pulp::Simd;
+
 use crate::matrix::Matrix;
+use crate::panels::LANES;
 
 /// Number of values that pooling compares: 2 x 2.
 pub(super) const POOL: usize = 4;
-
-/// Number of outputs computed together: one vector register.
-pub(super) const LANES: usize = 16;
 
 /// The choice of a window whose output ReLU set to zero: none of its values.
 const NONE: u32 = POOL as u32;
@@ -27,7 +27,7 @@ pub(super) fn pool(values: [&[f32]; POOL], bias: &[f32], output: &mut [f32], cho
 
 /// Pools like [`pool`], for a number of outputs known at compile time.
 #[inline(always)]
-pub(super) fn pool_lanes<const N: usize>(
+fn pool_lanes<const N: usize>(
     values: [&[f32; N]; POOL],
     bias: &[f32; N],
     output: &mut [f32; N],
@@ -46,6 +46,29 @@ pub(super) fn pool_lanes<const N: usize>(
         output[lane] = if sum < 0.0 { 0.0 } else { sum };
         choice[lane] = if sum > 0.0 { chosen } else { NONE };
     }
+}
+
+/// Pools vectors like [`pool`]: returns the outputs and the choices.
+#[inline(always)]
+pub(super) fn pool_vectors<S: Simd>(simd: S, values: [S::f32s; POOL], bias: S::f32s) -> (S::f32s, S::u32s) {
+    let (mut best, mut chosen) = (values[0], simd.splat_u32s(0));
+    for (position, values) in (1..).zip(values.into_iter().skip(1)) {
+        // A NaN is chosen and kept.
+        let number = simd.equal_f32s(values, values);
+        let greater = simd.or_m32s(simd.greater_than_f32s(values, best), simd.not_m32s(number));
+        best = simd.select_f32s(greater, values, best);
+        chosen = simd.select_u32s(greater, simd.splat_u32s(position), chosen);
+    }
+    let (zero, sum) = (simd.splat_f32s(0.0), simd.add_f32s(best, bias));
+    let chosen = simd.select_u32s(simd.greater_than_f32s(sum, zero), chosen, simd.splat_u32s(NONE));
+    // Not `max`, which would hide a NaN.
+    (simd.select_f32s(simd.less_than_f32s(sum, zero), zero, sum), chosen)
+}
+
+/// Writes the vector to the first values.
+#[inline(always)]
+pub(super) fn store_choice<S: Simd>(to: &mut [u32], choice: S::u32s) {
+    S::as_mut_simd_u32s(&mut to[..S::F32_LANES]).0[0] = choice;
 }
 
 /// Computes the gradient of one window's four values from the gradient of its outputs and the choice recorded by
@@ -82,12 +105,12 @@ pub(super) fn add_to_bias(gradient: &[f32], choice: &[u32], bias: &mut [f32]) {
 
 /// Returns `N` values from `first` on.
 #[inline(always)]
-pub(super) fn lanes<T, const N: usize>(values: &[T], first: usize) -> &[T; N] {
+fn lanes<T, const N: usize>(values: &[T], first: usize) -> &[T; N] {
     values[first..].first_chunk().expect("full registers of outputs")
 }
 
 /// Returns `N` mutable values from `first` on.
 #[inline(always)]
-pub(super) fn lanes_mut<T, const N: usize>(values: &mut [T], first: usize) -> &mut [T; N] {
+fn lanes_mut<T, const N: usize>(values: &mut [T], first: usize) -> &mut [T; N] {
     values[first..].first_chunk_mut().expect("full registers of outputs")
 }
