@@ -3,7 +3,7 @@
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use speed_data::ImageShape;
-use speed_nn::matrix::on_vectors;
+use speed_nn::matrix::{Arithmetic, on_vectors};
 use trace::Trace;
 
 use super::*;
@@ -168,10 +168,17 @@ fn tiny<N: TeacherNetwork>(architecture: Architecture) -> Trace {
     record::<N>(&config(architecture, 10), ImageShape { channels: 2, height: 17, width: 16 }, 3, false)
 }
 
+/// Uses portable arithmetic, which has no minimal filtering of 5x5 kernels: that leaves rounding errors in gradients that are
+/// exactly zero, and Adam's first step for these has full length. No other test here holds an arithmetic.
+fn small() -> Trace {
+    let _arithmetic = Arithmetic::Portable.hold().expect("the only arithmetic in use");
+    tiny::<SmallNetwork>(Architecture::SMALL)
+}
+
 #[test]
 fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
     on_vectors(|| {
-        tiny::<SmallNetwork>(Architecture::SMALL).assert_agrees(include_str!("../../tests/peers/small.json"));
+        small().assert_agrees(include_str!("../../tests/peers/small.json"));
         tiny::<ReferenceNetwork>(Architecture::REFERENCE)
             .assert_agrees(include_str!("../../tests/peers/reference.json"));
         tiny::<DeeperNetwork>(Architecture::DEEPER).assert_agrees(include_str!("../../tests/peers/deeper.json"));
@@ -183,7 +190,7 @@ fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
 fn write_peer_traces() {
     let folder = std::path::PathBuf::from(std::env::var_os("SPEED_TRACE").expect("SPEED_TRACE names a folder"));
     let shape = ImageShape { channels: 1, height: 28, width: 28 };
-    on_vectors(|| tiny::<SmallNetwork>(Architecture::SMALL)).write(&folder.join("small-tiny"));
+    small().write(&folder.join("small-tiny"));
     record::<SmallNetwork>(&config(Architecture::SMALL, 128), shape, 10, true).write(&folder.join("small"));
     on_vectors(|| tiny::<ReferenceNetwork>(Architecture::REFERENCE)).write(&folder.join("reference-tiny"));
     on_vectors(|| tiny::<DeeperNetwork>(Architecture::DEEPER)).write(&folder.join("deeper-tiny"));
