@@ -6,7 +6,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-EXAMPLES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples"
+EXAMPLES = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/examples"
 HIDDEN = {"avx512": "AVX-512 and tiles hidden from all", "tiles": "tiles hidden from all"}
 
 
