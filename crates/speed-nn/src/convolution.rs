@@ -10,11 +10,7 @@ mod folded;
 
 use std::cell::RefCell;
 
-use folded::FOLDED_KERNEL;
-
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use crate::matrix::tiles_in_use;
-use crate::matrix::{Matrix, ProductUnit, Sums, View, append_product, multiply, product_unit, put_product};
+use crate::matrix::{Matrix, Sums, View, append_product, multiply, put_product};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::tile_conv::{TileConv, TileConvBuffers};
 use crate::winograd::{Winograd, WinogradBuffers};
@@ -259,20 +255,6 @@ impl Geometry {
         }
         let Self { height, width, channels, kernel, stride, before, rows, columns } = *self;
         Winograd::new([height, width, channels], before, [kernel, stride], [rows, columns], outputs)
-    }
-
-    /// Returns the convolution of stride 1 that equals this one of stride 2, if that takes fewer products and tiles do
-    /// not apply.
-    fn folded(&self, outputs: usize) -> Option<Winograd> {
-        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        if tiles_in_use() {
-            return None;
-        }
-        let [rows, columns, channels] = self.folded_map();
-        let winograd = Winograd::new([rows, columns, channels], [0; 2], [FOLDED_KERNEL, 1], self.results(), outputs);
-        // For fewer windows, the transformation of the weights costs more than is saved.
-        let applies = [self.kernel, self.stride] == [5, 2] && self.positions() >= 64;
-        winograd.filter(|_| applies && product_unit() != ProductUnit::Portable)
     }
 
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -5,14 +5,31 @@
 //! each channel of the maps, instead of 25.
 
 use super::Geometry;
-use crate::matrix::{Matrix, View};
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use crate::matrix::tiles_in_use;
+use crate::matrix::{Matrix, ProductUnit, View, product_unit};
+use crate::winograd::Winograd;
 
 /// Rows and columns of the kernel on folded maps.
-pub(super) const FOLDED_KERNEL: usize = 3;
+const FOLDED_KERNEL: usize = 3;
 /// Rows and columns of pixels that become one.
 const FOLD: usize = 2;
 
 impl Geometry {
+    /// Returns the convolution of stride 1 that equals this one of stride 2, if that takes fewer products and tiles do
+    /// not apply.
+    pub(super) fn folded(&self, outputs: usize) -> Option<Winograd> {
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        if tiles_in_use() {
+            return None;
+        }
+        let [rows, columns, channels] = self.folded_map();
+        let winograd = Winograd::new([rows, columns, channels], [0; 2], [FOLDED_KERNEL, 1], self.results(), outputs);
+        // For fewer windows, the transformation of the weights costs more than is saved.
+        let applies = [self.kernel, self.stride] == [5, 2] && self.positions() >= 64;
+        winograd.filter(|_| applies && product_unit() != ProductUnit::Portable)
+    }
+
     /// Returns `[rows, columns, channels]` of the folded maps, which contain the zeros before and after a map.
     pub(super) fn folded_map(&self) -> [usize; 3] {
         let [rows, columns] = self.results().map(|results| results + FOLDED_KERNEL - 1);

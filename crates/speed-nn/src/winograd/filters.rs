@@ -171,9 +171,9 @@ fn sums_at_points<S: Simd, const N: usize>(
     let mut near = [add(simd, near, minus_near), times(simd, NEAR, subtract(simd, near, minus_near))];
     let mut far = [add(simd, far, minus_far), times(simd, FAR, subtract(simd, far, minus_far))];
     let mut sums = [simd.splat_f32s(0.0); N];
-    for power in 0..N {
+    for (power, sum) in sums.iter_mut().enumerate() {
         let parity = power % 2;
-        sums[power] = add(simd, near[parity], far[parity]);
+        *sum = add(simd, near[parity], far[parity]);
         near[parity] = times(simd, NEAR_SQUARED, near[parity]);
         far[parity] = times(simd, FAR_SQUARED, far[parity]);
     }
