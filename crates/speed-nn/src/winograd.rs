@@ -65,8 +65,8 @@ pub(crate) struct WinogradBuffers {
     weights: Vec<Packed>,
     /// The weights of the transposed convolution.
     transposed: Matrix,
-    /// The gradient of the transformed kernel.
-    weight_gradient: Matrix,
+    /// The gradient of the transformed kernel, `[channels, outputs]` for each place.
+    weight_gradient: Places,
     /// Transformed values, `[tiles, channels]` for each place.
     values: Places,
     /// Their products, or transformed gradients, `[tiles, outputs]` for each place.
@@ -104,6 +104,16 @@ impl Places {
     fn of_mut(&mut self, place: usize) -> &mut [f32] {
         let (stride, length) = (self.stride(), self.rows * self.columns);
         &mut self.values[place * stride..][..length]
+    }
+
+    /// Returns the vectors of all places at one row, from `column` on.
+    #[inline(always)]
+    fn tile<S: Simd, const T: usize>(&self, simd: S, row: usize, column: usize) -> [[S::f32s; T]; T] {
+        let mut all = [[simd.splat_f32s(0.0); T]; T];
+        for (place, values) in all.as_flattened_mut().iter_mut().enumerate() {
+            *values = load::<S>(&self.of(place)[row * self.columns + column..]);
+        }
+        all
     }
 }
 
@@ -359,13 +369,9 @@ impl<F: Filter<K, R, T>, D: Results<R>, const K: usize, const R: usize, const T:
                     outputs,
                     #[inline(always)]
                     |output| {
-                        let mut all = [[simd.splat_f32s(0.0); T]; T];
-                        for (place, values) in all.as_flattened_mut().iter_mut().enumerate() {
-                            *values = load::<S>(&products.of(place)[row * outputs + output..]);
-                        }
                         both::<S, T, R>(
                             simd,
-                            all,
+                            products.tile(simd, row, output),
                             #[inline(always)]
                             |values| F::result(simd, values),
                         )
@@ -426,8 +432,8 @@ impl<F: Filter<K, R, T>, D: Tiles<R>, const K: usize, const R: usize, const T: u
         let ([.., channels], outputs, positions) = (winograd.map, winograd.outputs, winograd.positions::<R>());
         let WinogradBuffers { weights, weight_gradient, values, products, .. } = work;
         if by_weights.is_some() {
-            weight_gradient.resize(T * T * channels, outputs);
-            weight_gradient.values_mut().fill(0.0);
+            weight_gradient.resize(T * T, channels, outputs);
+            (0..T * T).for_each(|place| weight_gradient.of_mut(place).fill(0.0));
         }
         if let Some((transposed, _)) = &map_gradient {
             put_weights::<S, F, K, R, T>(simd, *transposed, false, weights);
@@ -445,8 +451,8 @@ impl<F: Filter<K, R, T>, D: Tiles<R>, const K: usize, const R: usize, const T: u
             );
             if let Some((maps, _)) = &by_weights {
                 put_values::<S, F, K, R, T>(simd, positions, maps, some.clone(), values);
-                let by_weights = weight_gradient.values_mut().chunks_exact_mut(channels * outputs);
-                for (place, by_weights) in by_weights.enumerate() {
+                for place in 0..T * T {
+                    let by_weights = weight_gradient.of_mut(place);
                     add_transposed(simd, by_weights, [values.of(place), products.of(place)], [channels, outputs]);
                 }
             }
@@ -476,13 +482,9 @@ fn add_values<S: Simd, F: Filter<K, R, T>, const K: usize, const R: usize, const
     for (row, tile) in tiles.enumerate() {
         let starts = positions.starts::<T>(tile);
         for channel in (0..values.columns).step_by(S::F32_LANES) {
-            let mut all = [[simd.splat_f32s(0.0); T]; T];
-            for (place, gradient) in all.as_flattened_mut().iter_mut().enumerate() {
-                *gradient = load::<S>(&values.of(place)[row * values.columns + channel..]);
-            }
             let by_values = both::<S, T, T>(
                 simd,
-                all,
+                values.tile(simd, row, channel),
                 #[inline(always)]
                 |values| F::value_gradient(simd, values),
             );
@@ -500,19 +502,15 @@ fn add_values<S: Simd, F: Filter<K, R, T>, const K: usize, const R: usize, const
 #[inline(always)]
 fn take_weights<S: Simd, F: Filter<K, R, T>, const K: usize, const R: usize, const T: usize>(
     simd: S,
-    places: &Matrix,
+    places: &Places,
     out: &mut Matrix,
 ) {
-    let (channels, outputs) = (places.rows() / (T * T), places.columns());
+    let (channels, outputs) = (places.rows, places.columns);
     for channel in 0..channels {
         for output in (0..outputs).step_by(S::F32_LANES) {
-            let mut all = [[simd.splat_f32s(0.0); T]; T];
-            for (place, values) in all.as_flattened_mut().iter_mut().enumerate() {
-                *values = load::<S>(&places.row(place * channels + channel)[output..]);
-            }
             let kernel = both::<S, T, K>(
                 simd,
-                all,
+                places.tile(simd, channel, output),
                 #[inline(always)]
                 |values| F::kernel_gradient(simd, values),
             );
