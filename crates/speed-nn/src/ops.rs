@@ -69,6 +69,7 @@ mod tests {
     use super::lrn::Window;
     use super::pooled_conv::PooledWindows;
     use super::*;
+    use crate::matrix::on_vectors;
     use crate::test_support::random;
 
     /// Checks that an operation on no images gives no results, and an empty gradient.
@@ -103,6 +104,32 @@ mod tests {
             let gradients = (output * 2.0).sum().backward();
             assert_eq!(rows.grad(&gradients).expect("a gradient").dims(), [0, 5]);
         }
+    }
+
+    /// The same with the algorithms of vectors for maps of many channels.
+    #[test]
+    fn empty_batches_of_many_channels_stay_empty() {
+        on_vectors(|| {
+            let device = Device::flex().autodiff();
+            let check = |output: Tensor<4>, maps: &Tensor<4>, weight: &Tensor<2>| {
+                assert_eq!(output.dims()[0], 0);
+                let gradients = (output * 2.0).sum().backward();
+                assert_eq!(maps.grad(&gradients).expect("a gradient").dims(), maps.dims());
+                assert_eq!(weight.grad(&gradients).expect("a gradient").abs().sum().into_scalar::<f32>(), 0.0);
+            };
+            for (map @ [height, width, channels], kernel, stride) in
+                [([6, 6, 16], 3, 1), ([8, 8, 16], 5, 1), ([16, 16, 4], 5, 2)]
+            {
+                let geometry = Geometry::same(map, kernel, stride).expect("a map");
+                let maps = Tensor::<4>::zeros([0, height, width, channels], &device).require_grad();
+                let weight = random([geometry.patch_len(), 16], 1);
+                check(conv::conv(maps.clone(), weight.clone(), geometry), &maps, &weight);
+            }
+            let windows = PooledWindows::new(8, 8, 16, 5).expect("a map");
+            let maps = Tensor::<4>::zeros([0, 8, 8, 16], &device).require_grad();
+            let (weight, bias) = (random([windows.patch_len(), 16], 1), random([16], 2));
+            check(pooled_conv::pooled_conv(maps.clone(), weight.clone(), bias, windows), &maps, &weight);
+        });
     }
 
     #[test]

@@ -114,3 +114,49 @@ fn lanes<T, const N: usize>(values: &[T], first: usize) -> &[T; N] {
 fn lanes_mut<T, const N: usize>(values: &mut [T], first: usize) -> &mut [T; N] {
     values[first..].first_chunk_mut().expect("full registers of outputs")
 }
+
+#[cfg(test)]
+mod tests {
+    use pulp::{Scalar, Scalar128b, Scalar256b, Scalar512b};
+
+    use super::*;
+
+    /// Pools windows of four values with vectors of one length.
+    fn vectors<S: Simd>(simd: S, windows: &[[f32; POOL]], bias: f32) -> Vec<(u32, u32)> {
+        let mut pooled = Vec::new();
+        for window in windows {
+            let (output, choice) =
+                pool_vectors(simd, window.map(|value| simd.splat_f32s(value)), simd.splat_f32s(bias));
+            let (mut outputs, mut choices) = ([0.0; LANES], [0; LANES]);
+            crate::panels::store::<S>(&mut outputs, output);
+            store_choice::<S>(&mut choices, choice);
+            pooled.push((outputs[0].to_bits(), choices[0]));
+        }
+        pooled
+    }
+
+    /// A NaN in any position is the output, so that a diverged training is visible; of equal values, the first is chosen.
+    #[test]
+    fn vectors_pool_like_single_values() {
+        let mut windows = vec![[1.0, 1.0, 0.5, 1.0], [-2.0, -1.0, -1.0, -3.0], [0.0, -0.0, 0.0, -0.0]];
+        for position in 0..POOL {
+            let mut window = [0.5, f32::INFINITY, -1.0, f32::NEG_INFINITY];
+            windows.push(window);
+            window[position] = f32::NAN;
+            windows.push(window);
+        }
+        for bias in [0.0, 0.25, -0.75, f32::NAN] {
+            let single = windows.iter().map(|window| {
+                let (mut output, mut choice) = ([0.0], [0]);
+                pool(window.each_ref().map(std::slice::from_ref), &[bias], &mut output, &mut choice);
+                assert_eq!(output[0].is_nan(), bias.is_nan() || window.iter().any(|value| value.is_nan()));
+                (output[0].to_bits(), choice[0])
+            });
+            let single: Vec<_> = single.collect();
+            assert_eq!(vectors(Scalar::new(), &windows, bias), single);
+            assert_eq!(vectors(Scalar128b, &windows, bias), single);
+            assert_eq!(vectors(Scalar256b, &windows, bias), single);
+            assert_eq!(vectors(Scalar512b, &windows, bias), single);
+        }
+    }
+}
