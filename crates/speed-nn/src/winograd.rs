@@ -3,7 +3,7 @@
 //! Winograd's minimal filtering (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015, section 4.1):
 //! a tile of values and the kernel are each transformed, `B' d B` and `G g G'`. These are multiplied element by element
 //! and summed over the channels, which is one matrix product for each place of a tile; `A' m A` gives the results. Results
-//! of a 3x3 kernel take 2.25 products each instead of 9, those of a 5x5 kernel 9 instead of 25. Portable arithmetic has
+//! of a 3x3 kernel take 2.25 products each instead of 9, those of a 5x5 kernel 4 instead of 25. Portable arithmetic has
 //! tiles of 2x2 results of 3x3 kernels, with 4 products. Infinite values give NaN, where windows may give infinite results.
 
 mod filters;
@@ -15,7 +15,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::matrix::{Matrix, ProductUnit, View, product_unit};
 use crate::panels::{LANES, Packed, add_transposed, load, multiply, store};
-use filters::{Filter, OfFivePoints, OfThreePoints};
+use filters::{Filter, OfFivePoints, OfSevenPoints, OfThreePoints};
 
 /// Transformed values processed at a time.
 const BLOCK_VALUES: usize = 1 << 18;
@@ -43,8 +43,8 @@ enum Algorithm {
     TwoOfThree,
     /// 4x4 results of a 3x3 kernel.
     FourOfThree,
-    /// 2x2 results of a 5x5 kernel.
-    TwoOfFive,
+    /// 4x4 results of a 5x5 kernel.
+    FourOfFive,
 }
 
 /// Calls a method with the constants of an algorithm.
@@ -53,7 +53,7 @@ macro_rules! with_filter {
         match $winograd.algorithm {
             Algorithm::TwoOfThree => $winograd.$method::<OfThreePoints, 3, 2, 4>($($argument),*),
             Algorithm::FourOfThree => $winograd.$method::<OfFivePoints, 3, 4, 6>($($argument),*),
-            Algorithm::TwoOfFive => $winograd.$method::<OfFivePoints, 5, 2, 6>($($argument),*),
+            Algorithm::FourOfFive => $winograd.$method::<OfSevenPoints, 5, 4, 8>($($argument),*),
         }
     };
 }
@@ -131,7 +131,7 @@ impl Winograd {
         let algorithm = match kernel {
             3 if portable => Algorithm::TwoOfThree,
             3 => Algorithm::FourOfThree,
-            5 if !portable => Algorithm::TwoOfFive,
+            5 if !portable => Algorithm::FourOfFive,
             _ => return None,
         };
         let applies = stride == 1 && map[2].is_multiple_of(LANES) && outputs.is_multiple_of(LANES);
@@ -154,14 +154,14 @@ impl Winograd {
         out
     }
 
-    /// Computes results of a 5x5 kernel, which `to` receives in tiles of 2x2.
+    /// Computes results of a 5x5 kernel, which `to` receives in tiles of 4x4.
     ///
     /// # Panics
     /// If the kernel is another.
-    pub(crate) fn forward_to(self, maps: &[f32], weight: View<'_>, work: &mut WinogradBuffers, to: impl Results<2>) {
-        assert_eq!(self.algorithm, Algorithm::TwoOfFive, "the algorithm of 5x5 kernels");
-        let filter = PhantomData::<OfFivePoints>;
-        Arch::new().dispatch(Convolve::<_, _, 5, 2, 6> {
+    pub(crate) fn forward_to(self, maps: &[f32], weight: View<'_>, work: &mut WinogradBuffers, to: impl Results<4>) {
+        assert_eq!(self.algorithm, Algorithm::FourOfFive, "the algorithm of 5x5 kernels");
+        let filter = PhantomData::<OfSevenPoints>;
+        Arch::new().dispatch(Convolve::<_, _, 5, 4, 8> {
             winograd: self,
             maps,
             weight,
@@ -229,22 +229,22 @@ impl Winograd {
     pub(crate) fn gradients_of(
         self,
         maps: &[f32],
-        by_results: impl Tiles<2>,
+        by_results: impl Tiles<4>,
         map_gradient: Option<(View<'_>, &mut [f32])>,
         work: &mut WinogradBuffers,
         weight_gradient: &mut Matrix,
     ) {
-        assert_eq!(self.algorithm, Algorithm::TwoOfFive, "the algorithm of 5x5 kernels");
+        assert_eq!(self.algorithm, Algorithm::FourOfFive, "the algorithm of 5x5 kernels");
         weight_gradient.resize(25 * self.map[2], self.outputs);
         let mut transposed = std::mem::take(&mut work.transposed);
         let map_gradient = map_gradient.map(|(weight, out)| {
             transpose_places(weight, 25, &mut transposed);
             (transposed.view(), out)
         });
-        let (by_weights, filter) = (Some((maps, weight_gradient)), PhantomData::<OfFivePoints>);
-        let gradients = Gradients::<_, _, 5, 2, 6> {
+        let (by_weights, filter) = (Some((maps, weight_gradient)), PhantomData::<OfSevenPoints>);
+        let gradients = Gradients::<_, _, 5, 4, 8> {
             winograd: self,
-            tiles: self.tiles::<2>(maps.len()),
+            tiles: self.tiles::<4>(maps.len()),
             by_results,
             by_weights,
             map_gradient,
@@ -715,7 +715,7 @@ mod tests {
 
     impl Case {
         fn new(map: [usize; 3], before: usize, outputs: usize, algorithm: Algorithm) -> Self {
-            let kernel = if algorithm == Algorithm::TwoOfFive { 5 } else { 3 };
+            let kernel = if algorithm == Algorithm::FourOfFive { 5 } else { 3 };
             let results = [0, 1].map(|side| map[side] + 2 * before - kernel + 1);
             let rows = kernel * kernel * map[2];
             Self {

@@ -1,11 +1,11 @@
 //! The convolution with fewer products (`winograd.rs`), for 5x5 kernels and maps of many channels.
 //!
-//! A tile of its results is one pooling window.
+//! A tile of its results is four pooling windows.
 
 use pulp::Simd;
 
 use super::layer::{PooledConv, PooledConvTrace, PooledWindows};
-use super::pool::{pool_vectors, store_choice};
+use super::pool::{POOL, pool_vectors, store_choice};
 use crate::panels::{load, store};
 use crate::winograd::{Results, Tiles, Winograd};
 
@@ -20,7 +20,7 @@ pub(super) fn convolution(layer: &PooledConv) -> Option<Winograd> {
 /// Computes [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, convolution: Winograd, maps: &[f32], trace: &mut PooledConvTrace) {
     let PooledConvTrace { output, choice, winograd: work, .. } = trace;
-    let to = Pooled { bias: &layer.bias, output: output.values_mut(), choice };
+    let to = Pooled { tiles: WindowsOfTiles::new(layer), bias: &layer.bias, output: output.values_mut(), choice };
     convolution.forward_to(maps, layer.weight.view(), work, to);
 }
 
@@ -34,7 +34,7 @@ pub(super) fn backward(
     trace: &mut PooledConvTrace,
 ) {
     let PooledConvTrace { choice, weight, winograd: work, .. } = trace;
-    let by_results = Spread { gradient, choice, outputs: layer.outputs() };
+    let by_results = Spread { tiles: WindowsOfTiles::new(layer), gradient, choice, outputs: layer.outputs() };
     let map_gradient = map_gradient.map(|out| {
         out.fill(0.0);
         (layer.weight.view(), out)
@@ -42,25 +42,62 @@ pub(super) fn backward(
     convolution.gradients_of(maps, by_results, map_gradient, work, weight);
 }
 
-/// The gradient of the four values of every pooling window.
+/// Row and column of each value of a pooling window.
+const PLACES: [[usize; 2]; POOL] = [[0, 0], [0, 1], [1, 0], [1, 1]];
+
+/// The pooling windows of tiles of 4x4 results.
+#[derive(Clone, Copy)]
+struct WindowsOfTiles {
+    /// Rows and columns of windows of a map.
+    pooled: [usize; 2],
+}
+
+impl WindowsOfTiles {
+    fn new(layer: &PooledConv) -> Self {
+        Self { pooled: layer.windows.pooled() }
+    }
+
+    /// Calls `each(window, first row, first column)` for the windows of a tile that the map has.
+    #[inline(always)]
+    fn of(self, tile: usize, mut each: impl FnMut(usize, usize, usize)) {
+        let ([rows, columns], [down, across]) = (self.pooled, self.pooled.map(|windows| windows.div_ceil(2)));
+        let (image, tile) = (tile / (down * across), tile % (down * across));
+        for place in 0..4 {
+            let [row, column] = [tile / across * 2 + place / 2, tile % across * 2 + place % 2];
+            if row < rows && column < columns {
+                each((image * rows + row) * columns + column, place / 2 * 2, place % 2 * 2);
+            }
+        }
+    }
+}
+
+/// The gradient of the values of pooling windows.
 struct Spread<'a> {
+    tiles: WindowsOfTiles,
     gradient: &'a [f32],
     choice: &'a [u32],
     outputs: usize,
 }
 
-impl Tiles<2> for Spread<'_> {
+impl Tiles<4> for Spread<'_> {
     #[inline(always)]
-    fn of<S: Simd>(&self, simd: S, window: usize, mut each: impl FnMut(usize, [[S::f32s; 2]; 2])) {
+    fn of<S: Simd>(&self, simd: S, tile: usize, mut each: impl FnMut(usize, [[S::f32s; 4]; 4])) {
+        let zero = simd.splat_f32s(0.0);
         for output in (0..self.outputs).step_by(S::F32_LANES) {
-            let at = window * self.outputs + output;
-            let (gradient, zero) = (load::<S>(&self.gradient[at..]), simd.splat_f32s(0.0));
-            let choice = S::as_simd_u32s(&self.choice[at..at + S::F32_LANES]).0[0];
-            let mut values = [[zero; 2]; 2];
-            for (position, value) in (0..).zip(values.as_flattened_mut()) {
-                let chosen = simd.equal_u32s(choice, simd.splat_u32s(position));
-                *value = simd.select_f32s(chosen, gradient, zero);
-            }
+            let mut values = [[zero; 4]; 4];
+            self.tiles.of(
+                tile,
+                #[inline(always)]
+                |window, y, x| {
+                    let at = window * self.outputs + output;
+                    let gradient = load::<S>(&self.gradient[at..]);
+                    let choice = S::as_simd_u32s(&self.choice[at..at + S::F32_LANES]).0[0];
+                    for (position, [row, column]) in (0..).zip(PLACES) {
+                        let chosen = simd.equal_u32s(choice, simd.splat_u32s(position));
+                        values[y + row][x + column] = simd.select_f32s(chosen, gradient, zero);
+                    }
+                },
+            );
             each(output, values);
         }
     }
@@ -68,25 +105,37 @@ impl Tiles<2> for Spread<'_> {
 
 /// Pools results.
 struct Pooled<'a> {
+    tiles: WindowsOfTiles,
     bias: &'a [f32],
     output: &'a mut [f32],
     choice: &'a mut [u32],
 }
 
-impl Results<2> for Pooled<'_> {
+impl Results<4> for Pooled<'_> {
     #[inline(always)]
     fn take<S: Simd>(
         &mut self,
         simd: S,
-        window: usize,
+        tile: usize,
         outputs: usize,
-        mut results: impl FnMut(usize) -> [[S::f32s; 2]; 2],
+        mut results: impl FnMut(usize) -> [[S::f32s; 4]; 4],
     ) {
         for output in (0..outputs).step_by(S::F32_LANES) {
-            let (at, [[a, b], [c, d]]) = (window * outputs + output, results(output));
-            let (values, choice) = pool_vectors(simd, [a, b, c, d], load::<S>(&self.bias[output..]));
-            store::<S>(&mut self.output[at..], values);
-            store_choice::<S>(&mut self.choice[at..], choice);
+            let (values, bias) = (results(output), load::<S>(&self.bias[output..]));
+            self.tiles.of(
+                tile,
+                #[inline(always)]
+                |window, y, x| {
+                    let mut four = [bias; POOL];
+                    for (value, [row, column]) in four.iter_mut().zip(PLACES) {
+                        *value = values[y + row][x + column];
+                    }
+                    let (values, choice) = pool_vectors(simd, four, bias);
+                    let at = window * outputs + output;
+                    store::<S>(&mut self.output[at..], values);
+                    store_choice::<S>(&mut self.choice[at..], choice);
+                },
+            );
         }
     }
 }

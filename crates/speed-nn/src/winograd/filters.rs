@@ -1,9 +1,8 @@
 //! The transformations of minimal filtering algorithms F(results, kernel) in one dimension.
 //!
 //! A convolution is a product of polynomials, which is known from its values at enough points (Lavin and Gray, 2015,
-//! section 4; Blahut, "Fast Algorithms for Signal Processing", 2010, chapter 5). Two algorithms here evaluate at five
-//! points and at infinity: 0, ±5/8 and ±3/2. With the usual points 0, ±1 and ±2, rounding errors are up to ten times
-//! those of windows; with these, whose powers are exact in `f32` and stay near 1, they are twice to three times.
+//! section 4; Blahut, "Fast Algorithms for Signal Processing", 2010, chapter 5). The points are those of smallest
+//! rounding errors among the multiples of 1/16, whose powers are exact in `f32`.
 
 use pulp::Simd;
 
@@ -62,130 +61,210 @@ impl Filter<3, 2, 4> for OfThreePoints {
     }
 }
 
-/// F(4, 3) and F(2, 5) at the points 0, ±5/8 and ±3/2, and at infinity.
+/// F(4, 3) at the points 0, ±5/8 and ±3/2, and at infinity.
 pub(super) struct OfFivePoints;
 
-/// The positive points.
-const NEAR: f32 = 0.625;
-const FAR: f32 = 1.5;
-const NEAR_SQUARED: f32 = NEAR * NEAR;
-const FAR_SQUARED: f32 = FAR * FAR;
-const PRODUCT: f32 = NEAR_SQUARED * FAR_SQUARED;
-const SUM: f32 = NEAR_SQUARED + FAR_SQUARED;
-/// For each point, one divided by the product of its differences from the other finite points.
-const SCALES: [f32; 6] = {
-    let near = 0.5 / (NEAR_SQUARED * (NEAR_SQUARED - FAR_SQUARED));
-    let far = 0.5 / (FAR_SQUARED * (FAR_SQUARED - NEAR_SQUARED));
-    [1.0 / PRODUCT, near, near, far, far, 1.0]
-};
+impl Points<6> for OfFivePoints {
+    const POINTS: Constants<6> = Constants::of([0.625, 1.5]);
+}
 
-impl<const KERNEL: usize, const RESULTS: usize> Filter<KERNEL, RESULTS, 6> for OfFivePoints {
+/// F(4, 5) at the points 0, ±1/2, ±1 and ±9/4, and at infinity.
+pub(super) struct OfSevenPoints;
+
+impl Points<8> for OfSevenPoints {
+    const POINTS: Constants<8> = Constants::of([0.5, 1.0, 2.25]);
+}
+
+/// Zero, pairs of points of both signs, and infinity: `TILE` in all, in this order.
+pub(super) trait Points<const TILE: usize> {
+    const POINTS: Constants<TILE>;
+}
+
+/// What the transformations need of `TILE / 2 - 1` pairs of points. The elements behind are zeros.
+pub(super) struct Constants<const TILE: usize> {
+    /// The positive points `p`.
+    positive: [f32; TILE],
+    /// The coefficients of the product of all `x - p^2`, from the lowest power on.
+    all: [f32; TILE],
+    /// For each pair, the same without its factor.
+    others: [[f32; TILE]; TILE],
+    /// For zero and each pair, one divided by the product of the differences from the other finite points.
+    scales: [f32; TILE],
+}
+
+impl<const TILE: usize> Constants<TILE> {
+    const PAIRS: usize = TILE / 2 - 1;
+
+    const fn of<const PAIRS: usize>(points: [f32; PAIRS]) -> Self {
+        assert!(PAIRS == Self::PAIRS, "pairs of points");
+        let (mut positive, mut others, mut scales) = ([0.0; TILE], [[0.0; TILE]; TILE], [0.0; TILE]);
+        let all = product_without(&points, PAIRS);
+        scales[0] = 1.0 / all[0];
+        let mut pair = 0;
+        while pair < PAIRS {
+            positive[pair] = points[pair];
+            others[pair] = product_without(&points, pair);
+            // The differences from zero and from the other sign, and those from other pairs.
+            let (squared, mut differences, mut other) = (points[pair] * points[pair], 1.0, 0);
+            while other < PAIRS {
+                let from = if other == pair { 0.0 } else { points[other] };
+                differences *= squared - from * from;
+                other += 1;
+            }
+            scales[pair + 1] = 0.5 / differences;
+            pair += 1;
+        }
+        Self { positive, all, others, scales }
+    }
+}
+
+/// Returns the coefficients of the product of `x - p^2` of all points but one.
+const fn product_without<const TILE: usize>(points: &[f32], without: usize) -> [f32; TILE] {
+    let (mut product, mut point) = ([0.0; TILE], 0);
+    product[0] = 1.0;
+    while point < points.len() {
+        if point != without {
+            let mut power = TILE - 1;
+            while power > 0 {
+                product[power] = product[power - 1] - points[point] * points[point] * product[power];
+                power -= 1;
+            }
+            product[0] *= -points[point] * points[point];
+        }
+        point += 1;
+    }
+    product
+}
+
+impl<F: Points<TILE>, const KERNEL: usize, const RESULTS: usize, const TILE: usize> Filter<KERNEL, RESULTS, TILE>
+    for F
+{
     #[inline(always)]
-    fn value<S: Simd>(simd: S, [a, b, c, d, e, f]: [S::f32s; 6]) -> [S::f32s; 6] {
-        let near = [plus(simd, e, -FAR_SQUARED, c), times(simd, NEAR, plus(simd, d, -FAR_SQUARED, b))];
-        let far = [plus(simd, e, -NEAR_SQUARED, c), times(simd, FAR, plus(simd, d, -NEAR_SQUARED, b))];
-        [
-            plus(simd, plus(simd, e, -SUM, c), PRODUCT, a),
-            add(simd, near[0], near[1]),
-            subtract(simd, near[0], near[1]),
-            add(simd, far[0], far[1]),
-            subtract(simd, far[0], far[1]),
-            plus(simd, plus(simd, f, -SUM, d), PRODUCT, b),
-        ]
+    fn value<S: Simd>(simd: S, values: [S::f32s; TILE]) -> [S::f32s; TILE] {
+        let (points, pairs) = (const { &F::POINTS }, Constants::<TILE>::PAIRS);
+        let mut out = values;
+        out[0] = weighted(simd, points.all, pairs, values, 0);
+        out[TILE - 1] = weighted(simd, points.all, pairs, values, 1);
+        for pair in 0..pairs {
+            let even = weighted(simd, points.others[pair], pairs - 1, values, 2);
+            let odd = weighted(simd, points.others[pair], pairs - 1, values, 1);
+            out[1 + 2 * pair] = plus(simd, even, points.positive[pair], odd);
+            out[2 + 2 * pair] = plus(simd, even, -points.positive[pair], odd);
+        }
+        out
     }
 
     #[inline(always)]
-    fn value_gradient<S: Simd>(
-        simd: S,
-        [zero, near, minus_near, far, minus_far, infinity]: [S::f32s; 6],
-    ) -> [S::f32s; 6] {
-        let sums = [add(simd, near, minus_near), add(simd, far, minus_far)];
-        let near = times(simd, NEAR, subtract(simd, near, minus_near));
-        let far = times(simd, FAR, subtract(simd, far, minus_far));
-        let b = plus(simd, times(simd, PRODUCT, infinity), -FAR_SQUARED, near);
-        let c = plus(simd, times(simd, -SUM, zero), -FAR_SQUARED, sums[0]);
-        [
-            times(simd, PRODUCT, zero),
-            plus(simd, b, -NEAR_SQUARED, far),
-            plus(simd, c, -NEAR_SQUARED, sums[1]),
-            plus(simd, add(simd, near, far), -SUM, infinity),
-            add(simd, zero, add(simd, sums[0], sums[1])),
-            infinity,
-        ]
+    fn value_gradient<S: Simd>(simd: S, gradient: [S::f32s; TILE]) -> [S::f32s; TILE] {
+        let (points, pairs) = (const { &F::POINTS }, Constants::<TILE>::PAIRS);
+        let mut out = [simd.splat_f32s(0.0); TILE];
+        for power in 0..=pairs {
+            out[2 * power] = plus(simd, out[2 * power], points.all[power], gradient[0]);
+            out[2 * power + 1] = plus(simd, out[2 * power + 1], points.all[power], gradient[TILE - 1]);
+        }
+        for pair in 0..pairs {
+            let [even, odd] = even_and_odd_of(simd, points.positive[pair], [1, 2].map(|at| gradient[2 * pair + at]));
+            for power in 0..pairs {
+                let factor = points.others[pair][power];
+                out[2 * power + 2] = plus(simd, out[2 * power + 2], factor, even);
+                out[2 * power + 1] = plus(simd, out[2 * power + 1], factor, odd);
+            }
+        }
+        out
     }
 
     #[inline(always)]
-    fn result<S: Simd>(simd: S, products: [S::f32s; 6]) -> [S::f32s; RESULTS] {
-        sums_at_points(simd, products)
+    fn result<S: Simd>(simd: S, products: [S::f32s; TILE]) -> [S::f32s; RESULTS] {
+        sums_at_points::<S, F, TILE, RESULTS>(simd, products)
     }
 
     #[inline(always)]
-    fn gradient<S: Simd>(simd: S, by_results: [S::f32s; RESULTS]) -> [S::f32s; 6] {
-        at_points(simd, by_results)
+    fn gradient<S: Simd>(simd: S, by_results: [S::f32s; RESULTS]) -> [S::f32s; TILE] {
+        at_points::<S, F, TILE, RESULTS>(simd, by_results)
     }
 
     #[inline(always)]
-    fn kernel<S: Simd>(simd: S, kernel: [S::f32s; KERNEL]) -> [S::f32s; 6] {
-        scaled(simd, at_points(simd, kernel))
+    fn kernel<S: Simd>(simd: S, kernel: [S::f32s; KERNEL]) -> [S::f32s; TILE] {
+        scaled::<S, F, TILE>(simd, at_points::<S, F, TILE, KERNEL>(simd, kernel))
     }
 
     #[inline(always)]
-    fn kernel_gradient<S: Simd>(simd: S, gradient: [S::f32s; 6]) -> [S::f32s; KERNEL] {
-        sums_at_points(simd, scaled(simd, gradient))
+    fn kernel_gradient<S: Simd>(simd: S, gradient: [S::f32s; TILE]) -> [S::f32s; KERNEL] {
+        sums_at_points::<S, F, TILE, KERNEL>(simd, scaled::<S, F, TILE>(simd, gradient))
     }
+}
+
+/// Returns the sum of every second value from `first` on, times the coefficients up to the power `highest`, which is
+/// that of a one.
+#[inline(always)]
+fn weighted<S: Simd, const N: usize>(
+    simd: S,
+    coefficients: [f32; N],
+    highest: usize,
+    values: [S::f32s; N],
+    first: usize,
+) -> S::f32s {
+    let mut sum = values[first + 2 * highest];
+    for power in (0..highest).rev() {
+        sum = plus(simd, sum, coefficients[power], values[first + 2 * power]);
+    }
+    sum
+}
+
+/// Returns the sum of the values at a positive and at the negative point, and their difference times the point.
+#[inline(always)]
+fn even_and_odd_of<S: Simd>(simd: S, point: f32, [positive, negative]: [S::f32s; 2]) -> [S::f32s; 2] {
+    [add(simd, positive, negative), times(simd, point, subtract(simd, positive, negative))]
 }
 
 /// Evaluates a polynomial, given by its coefficients, at every point; at infinity it is the highest coefficient.
 #[inline(always)]
-fn at_points<S: Simd, const N: usize>(simd: S, coefficients: [S::f32s; N]) -> [S::f32s; 6] {
-    let ([even_near, odd_near], [even_far, odd_far]) =
-        (even_and_odd(simd, NEAR_SQUARED, coefficients), even_and_odd(simd, FAR_SQUARED, coefficients));
-    [
-        coefficients[0],
-        plus(simd, even_near, NEAR, odd_near),
-        plus(simd, even_near, -NEAR, odd_near),
-        plus(simd, even_far, FAR, odd_far),
-        plus(simd, even_far, -FAR, odd_far),
-        coefficients[N - 1],
-    ]
-}
-
-/// Evaluates the even powers of a polynomial, and its odd powers divided by the point, by Horner's rule.
-#[inline(always)]
-fn even_and_odd<S: Simd, const N: usize>(simd: S, squared: f32, coefficients: [S::f32s; N]) -> [S::f32s; 2] {
-    let mut sums = [simd.splat_f32s(0.0); 2];
-    sums[(N - 1) % 2] = coefficients[N - 1];
-    sums[N % 2] = coefficients[N - 2];
-    for power in (0..N - 2).rev() {
-        sums[power % 2] = plus(simd, coefficients[power], squared, sums[power % 2]);
+fn at_points<S: Simd, F: Points<T>, const T: usize, const N: usize>(
+    simd: S,
+    coefficients: [S::f32s; N],
+) -> [S::f32s; T] {
+    let mut out = [coefficients[0]; T];
+    for pair in 0..Constants::<T>::PAIRS {
+        let point = const { &F::POINTS }.positive[pair];
+        // The even powers, and the odd ones divided by the point, by Horner's rule.
+        let mut sums = [simd.splat_f32s(0.0); 2];
+        sums[(N - 1) % 2] = coefficients[N - 1];
+        sums[N % 2] = coefficients[N - 2];
+        for power in (0..N - 2).rev() {
+            sums[power % 2] = plus(simd, coefficients[power], point * point, sums[power % 2]);
+        }
+        out[1 + 2 * pair] = plus(simd, sums[0], point, sums[1]);
+        out[2 + 2 * pair] = plus(simd, sums[0], -point, sums[1]);
     }
-    sums
+    out[T - 1] = coefficients[N - 1];
+    out
 }
 
 /// Returns the transpose of [`at_points`]: for each power, the sum over all points of the value times the point's power.
 #[inline(always)]
-fn sums_at_points<S: Simd, const N: usize>(
+fn sums_at_points<S: Simd, F: Points<T>, const T: usize, const N: usize>(
     simd: S,
-    [zero, near, minus_near, far, minus_far, infinity]: [S::f32s; 6],
+    values: [S::f32s; T],
 ) -> [S::f32s; N] {
-    let mut near = [add(simd, near, minus_near), times(simd, NEAR, subtract(simd, near, minus_near))];
-    let mut far = [add(simd, far, minus_far), times(simd, FAR, subtract(simd, far, minus_far))];
     let mut sums = [simd.splat_f32s(0.0); N];
-    for (power, sum) in sums.iter_mut().enumerate() {
-        let parity = power % 2;
-        *sum = add(simd, near[parity], far[parity]);
-        near[parity] = times(simd, NEAR_SQUARED, near[parity]);
-        far[parity] = times(simd, FAR_SQUARED, far[parity]);
+    for pair in 0..Constants::<T>::PAIRS {
+        let point = const { &F::POINTS }.positive[pair];
+        let parts = even_and_odd_of(simd, point, [1, 2].map(|at| values[2 * pair + at]));
+        let mut power_of_square = 1.0;
+        for (power, sum) in sums.iter_mut().enumerate() {
+            *sum = plus(simd, *sum, power_of_square, parts[power % 2]);
+            power_of_square *= if power % 2 == 1 { point * point } else { 1.0 };
+        }
     }
-    sums[0] = add(simd, sums[0], zero);
-    sums[N - 1] = add(simd, sums[N - 1], infinity);
+    sums[0] = add(simd, sums[0], values[0]);
+    sums[N - 1] = add(simd, sums[N - 1], values[T - 1]);
     sums
 }
 
 #[inline(always)]
-fn scaled<S: Simd>(simd: S, mut values: [S::f32s; 6]) -> [S::f32s; 6] {
-    for (values, scale) in values.iter_mut().zip(SCALES) {
-        *values = times(simd, scale, *values);
+fn scaled<S: Simd, F: Points<T>, const T: usize>(simd: S, mut values: [S::f32s; T]) -> [S::f32s; T] {
+    for (at, value) in values.iter_mut().enumerate().take(T - 1) {
+        *value = times(simd, const { &F::POINTS }.scales[at.div_ceil(2)], *value);
     }
     values
 }
@@ -242,6 +321,6 @@ mod tests {
     fn filters_are_convolutions() {
         check::<OfThreePoints, 3, 2, 4>();
         check::<OfFivePoints, 3, 4, 6>();
-        check::<OfFivePoints, 5, 2, 6>();
+        check::<OfSevenPoints, 5, 4, 8>();
     }
 }

