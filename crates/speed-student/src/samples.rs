@@ -11,12 +11,12 @@ pub struct Samples {
 
 /// A picture: `height * width * channels` bytes, row by row, the channels of a pixel contiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub struct Picture {
     /// Width in pixels.
     pub width: usize,
     /// Height in pixels.
     pub height: usize,
-    /// Channels.
+    /// Channels. Unless there are one or three, programs draw the first only.
     pub channels: usize,
     /// Bytes of all pixels.
     pub pixels: Vec<u8>,
@@ -36,7 +36,6 @@ impl Samples {
         let mut pixels = Vec::with_capacity(images.len());
         for image in images.chunks_exact(shape.pixels()) {
             // A cast from f32 saturates, so rounding cannot leave 0..=255.
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating on purpose")]
             let byte = |value: f32| (value * 255.0).round() as u8;
             pixels.extend((0..channels * area).map(|i| byte(image[i % area * channels + i / area])));
         }
@@ -64,10 +63,10 @@ impl Samples {
     }
 
     /// Returns the images side by side in rows of `columns` (at least one); places without an image are black.
-    pub fn grid(&self, columns: usize) -> Grid {
+    pub fn grid(&self, columns: usize) -> Picture {
         let columns = columns.max(1);
         let ImageShape { channels, height, width } = self.shape;
-        let mut grid = Grid {
+        let mut grid = Picture {
             width: columns * width,
             height: self.len().div_ceil(columns) * height,
             channels,

@@ -36,11 +36,7 @@ impl EpochReport<'_> {
     }
 }
 
-impl std::fmt::Debug for EpochReport<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EpochReport").field("metrics", &self.metrics).finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(EpochReport<'_>, this => "EpochReport {{ metrics: {:?}, .. }}", this.metrics);
 
 /// The function that is called after every epoch of a training.
 pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 'a;
@@ -91,11 +87,7 @@ impl Student {
     }
 }
 
-impl std::fmt::Debug for Student {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Student").finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Student, _this => "Student {{ .. }}");
 
 impl StudentMethod {
     /// Returns a classifier of this method with `parameters` parameters of arbitrary values, so that those of a file can
@@ -181,7 +173,6 @@ fn identity(method: StudentMethod, lesson: &Lesson<'_>) -> [u8; 32] {
     Sha256::digest(format!("{method:?} {settings} {sizes:?} {:?} {seed:?}{doubts}", lesson.labelled)).into()
 }
 
-/// A student in training with the metrics of its finished epochs.
 struct Session {
     method: StudentMethod,
     training: Box<dyn Training>,
@@ -199,7 +190,6 @@ impl Session {
         self.metrics.last().map_or(0, |metrics| metrics.epoch)
     }
 
-    /// Returns the accuracies on the test images with the last and with the averaged parameters.
     fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[Option<f64>; 2], DeviceError> {
         Ok([lesson.accuracy(self.training.last().as_ref())?, lesson.accuracy(self.training.averaged().as_ref())?])
     }
@@ -210,10 +200,6 @@ impl Session {
     }
 
     /// Returns the training at the state of a checkpoint. `asked` is the number of epochs of the training.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Other`] for a checkpoint of another training, [`CheckpointError::Epochs`] if it has more than `asked`
-    /// epochs, [`CheckpointError::Damaged`] if its records do not belong to this method.
     fn resumed(self, checkpoint: Checkpoint, asked: u32) -> Result<Self, CheckpointError> {
         if checkpoint.identity != self.identity {
             return Err(CheckpointError::Other);

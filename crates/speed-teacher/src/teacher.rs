@@ -1,7 +1,5 @@
 //! A trained teacher: predictions and serialisation.
 
-use std::fmt;
-
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_core::Vote;
@@ -153,11 +151,7 @@ impl Teacher {
     }
 }
 
-impl fmt::Debug for Teacher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Teacher").field("shape", &self.shape).field("classes", &self.classes).finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Teacher, this => "Teacher {{ shape: {}, classes: {}, .. }}", this.shape, this.classes);
 
 fn reject(reason: &str) -> TeacherError {
     TeacherError::Bytes { reason: reason.to_owned() }
