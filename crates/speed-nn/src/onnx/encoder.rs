@@ -181,17 +181,12 @@ impl Encoder {
         Ok(values)
     }
 
-    /// Returns the model with its weights, and its input.
     pub(crate) fn parts(&self) -> (&ModelProto, &Input) {
         (&self.model, &self.input)
     }
 }
 
-impl std::fmt::Debug for Encoder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoder").field("preparation", &self.preparation).finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Encoder, this => "Encoder {{ preparation: {:?}, .. }}", this.preparation);
 
 /// Returns the complete preparation, and the prepared values of the 256 bytes in every channel.
 fn prepared(
