@@ -59,14 +59,13 @@ impl Split {
         self.labels.is_empty()
     }
 
-    /// Returns the size of every image.
-    pub fn shape(&self) -> ImageShape {
-        self.shape
-    }
-
-    /// Returns the number of classes K; labels are 0..K. A class may have no image.
-    pub fn classes(&self) -> usize {
-        self.classes
+    speed_core::getters! {
+        /// Returns the size of every image.
+        shape: ImageShape,
+        /// Returns the number of classes K; labels are 0..K. A class may have no image.
+        classes: usize,
+        /// Returns all labels, in the order of the images.
+        labels: &[u8],
     }
 
     /// Returns the pixels of image `i` in CHW order, `shape().pixels()` bytes.
@@ -78,11 +77,6 @@ impl Split {
     /// Returns the label of image `i`, below [`classes`](Self::classes).
     pub fn label(&self, i: usize) -> u8 {
         self.labels[i]
-    }
-
-    /// Returns all labels, in the order of the images.
-    pub fn labels(&self) -> &[u8] {
-        &self.labels
     }
 
     /// Returns the images with the pixels of an image of `other`.

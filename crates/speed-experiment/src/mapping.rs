@@ -26,7 +26,7 @@ pub(crate) fn map_pool(
     };
     let map = PoolMap::new(pool, features, &streams.child("map", 0), threads.get(), &on_images)?;
     let ([_, dimensions], rounds) = (map.sizes(), rounds.into_inner());
-    progress.end(&format!("map of {} images in {dimensions} dimensions, {rounds} rounds", map.len()));
+    progress.end(&format!("map of {} images in {dimensions} dimensions, {rounds} rounds", pool.len()));
     Ok(map)
 }
 

@@ -139,18 +139,24 @@ impl StudentMethod {
         lesson.config.prior.check_classes(lesson.classes()).map_err(StudentError::Config)?;
         let passes = self.passes(lesson.config);
         self.check_images(lesson.config, lesson.pool.shape()).map_err(StudentError::Config)?;
-        let mut session = Session::new(self, lesson);
+        let (training, identity) = (self.start(lesson), identity(self, lesson));
+        let mut session = Session { method: self, training, metrics: Vec::new(), identity };
         if let Some(checkpoint) = resume {
             session = session.resumed(checkpoint, passes.epochs).map_err(StudentError::Checkpoint)?;
         }
-        for epoch in session.epochs_done() + 1..=passes.epochs {
+        let done = session.metrics.last().map_or(0, |metrics| metrics.epoch);
+        for epoch in done + 1..=passes.epochs {
             let start = Instant::now();
             let is_evaluated = epoch.is_multiple_of(passes.evaluate_every) || epoch == passes.epochs;
             let stream = lesson.streams.stream("epoch", u64::from(epoch));
             let measures = session.training.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
             assert_eq!(measures.len(), self.measures().len(), "number of measures of the method {self:?}");
             let [accuracy_raw, accuracy_average] = match is_evaluated {
-                true => session.accuracies(lesson)?,
+                true => {
+                    let networks = [session.training.last(), session.training.averaged()];
+                    let [last, averaged] = networks.map(|network| lesson.accuracy(network.as_ref()));
+                    [last?, averaged?]
+                }
                 false => [None; 2],
             };
             let seconds = start.elapsed().as_secs_f64();
@@ -181,19 +187,6 @@ struct Session {
 }
 
 impl Session {
-    fn new(method: StudentMethod, lesson: &Lesson<'_>) -> Self {
-        let (training, identity) = (method.start(lesson), identity(method, lesson));
-        Self { method, training, metrics: Vec::new(), identity }
-    }
-
-    fn epochs_done(&self) -> u32 {
-        self.metrics.last().map_or(0, |metrics| metrics.epoch)
-    }
-
-    fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[Option<f64>; 2], DeviceError> {
-        Ok([lesson.accuracy(self.training.last().as_ref())?, lesson.accuracy(self.training.averaged().as_ref())?])
-    }
-
     fn checkpoint(&self) -> Result<Checkpoint, CheckpointError> {
         let records = self.training.to_records()?;
         Ok(Checkpoint { identity: self.identity, metrics: self.metrics.clone(), records })

@@ -147,18 +147,10 @@ impl TeacherConfig {
         require(rate > 0.0 && rate.is_finite(), "learning_rate", "a positive number", format!("{rate:?}"))?;
         require((1..=MAX_BATCH).contains(&self.batch), "batch", "from 1 to 65536", self.batch.to_string())?;
         require(self.steps > 0, "steps", "at least 1", self.steps.to_string())?;
-        require(
-            (0.0..1.0).contains(&self.average),
-            "average",
-            "at least 0 and below 1",
-            format!("{:?}", self.average),
-        )?;
-        require(
-            (0.0..1.0).contains(&self.validation),
-            "validation",
-            "at least 0 and below 1",
-            format!("{:?}", self.validation),
-        )
+        let shares = [("average", self.average), ("validation", self.validation)];
+        shares.into_iter().try_for_each(|(field, share)| {
+            require((0.0..1.0).contains(&share), field, "at least 0 and below 1", format!("{share:?}"))
+        })
     }
 }
 

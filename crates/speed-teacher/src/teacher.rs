@@ -18,25 +18,14 @@ const DIGEST_LEN: usize = 32;
 /// Its weights and own images are as private as its partition: `Debug` shows neither.
 #[derive(Clone)]
 pub struct Teacher {
-    network: Box<dyn AnyClassifier>,
-    device: Device,
-    shape: ImageShape,
-    classes: usize,
-    own: Option<OwnImages>,
+    pub(crate) network: Box<dyn AnyClassifier>,
+    pub(crate) device: Device,
+    pub(crate) shape: ImageShape,
+    pub(crate) classes: usize,
+    pub(crate) own: Option<OwnImages>,
 }
 
 impl Teacher {
-    /// Wraps a network without gradients on `device`.
-    pub(crate) fn new(
-        network: Box<dyn AnyClassifier>,
-        device: Device,
-        shape: ImageShape,
-        classes: usize,
-        own: Option<OwnImages>,
-    ) -> Self {
-        Self { network, device, shape, classes, own }
-    }
-
     /// Returns the size of its images.
     pub fn shape(&self) -> ImageShape {
         self.shape
@@ -147,7 +136,7 @@ impl Teacher {
                 Some(own.ok_or_else(|| reject("its own images do not fit its image size and classes"))?)
             }
         };
-        Ok(Self::new(network, device.clone(), shape, classes, own))
+        Ok(Self { network, device: device.clone(), shape, classes, own })
     }
 }
 

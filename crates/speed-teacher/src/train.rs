@@ -89,7 +89,8 @@ pub fn train_teacher(
         false => Some(accuracy(network.as_ref(), data, &held_out, device)?),
     };
     let own = OwnImages::new(config.architecture.reads_vectors(), data, &images);
-    let teacher = Teacher::new(network, device.clone(), data.shape(), data.classes(), own);
+    let (shape, classes) = (data.shape(), data.classes());
+    let teacher = Teacher { network, device: device.clone(), shape, classes, own };
     let metrics = TeacherMetrics {
         steps: config.steps,
         final_loss,

@@ -187,16 +187,6 @@ impl PoolMap {
         [self.components.count(), self.places.width]
     }
 
-    /// Returns the number of images.
-    pub fn len(&self) -> usize {
-        self.points.len()
-    }
-
-    /// Returns whether the map has no image; never true for a computed map.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Returns the place of image `index` in the first `dimensions` dimensions.
     pub(crate) fn at(&self, index: usize, dimensions: usize) -> &[f64] {
         &self.places.row(index)[..self.dimensions(dimensions)]
@@ -288,7 +278,7 @@ impl PoolMap {
             }
             (best.1, best.0 < reach)
         };
-        (0..self.len()).map(label).collect()
+        (0..self.points.len()).map(label).collect()
     }
 }
 
