@@ -1,7 +1,7 @@
 //! The vocabulary that all crates of SPEED share, from the command line to the bytes on the wire.
 //!
 //! Its three main uses:
-//! - hold the votes of an ensemble, checked against their shape, and count them ([`Votes`], [`VoteCounts`]);
+//! - hold the votes of an ensemble, checked against their shape, and count them ([`Votes`]);
 //! - draw reproducible random numbers from a named stream for each purpose ([`random::Streams`]);
 //! - read untrusted text, names and arrays ([`decode_text`], [`printable`], [`did_you_mean`], [`npy`]).
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
@@ -9,7 +9,6 @@
 mod alike;
 mod circuit;
 mod classes;
-mod counts;
 mod digest;
 mod exit_code;
 #[doc(hidden)]
@@ -31,7 +30,6 @@ mod votes;
 pub use alike::{alike, composed, is_assigned};
 pub use circuit::Circuit;
 pub use classes::{Classes, ClassesError, class_list};
-pub use counts::{VoteCounts, most_frequent};
 pub use digest::{Digest, DigestError};
 pub use exit_code::ExitCode;
 pub use name::{NameError, did_you_mean, nearest};
@@ -42,7 +40,7 @@ pub use regular_file::{open_regular, read_limited, read_regular};
 pub use shape::{ShapeError, VoteShape};
 pub use system_error::without_path;
 pub use text::{TextError, decode_text, without_joined_marks};
-pub use votes::{Vote, Votes, VotesError, group_answer};
+pub use votes::{Vote, Votes, VotesError, group_answer, most_frequent};
 
 /// Returns whether a setting has its default value, and so need not be written.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
