@@ -73,7 +73,7 @@ impl PartyVotes<'_> {
                  --form histograms",
             ),
             // A list of queries may have any format, unless the votes refer to queries by name.
-            (AnswerError::UnreadableNames(_), Some(Err(error))) => error,
+            (AnswerError::UnreadableNames { .. }, Some(Err(error))) => error,
             (fault, _) => refused(path, FileKind::VOTES, fault),
         })
     }
