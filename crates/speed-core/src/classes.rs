@@ -90,9 +90,6 @@ impl Classes {
     }
 
     /// Returns the name of a class.
-    ///
-    /// # Panics
-    /// If there is no such class.
     pub fn name(&self, number: usize) -> String {
         assert!(number < self.count, "class {number} of {}", self.count);
         self.names.as_ref().map_or_else(|| number.to_string(), |names| names[number].clone())

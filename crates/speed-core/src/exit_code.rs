@@ -3,24 +3,16 @@
 /// The exit code of a program, which tells the kind of failure that ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
+#[expect(missing_docs, reason = "`meaning` describes the codes")]
 pub enum ExitCode {
-    /// Success.
     Done = 0,
-    /// An invalid config, round or command line.
     Usage = 2,
-    /// Input that is missing, damaged or insufficient.
     Input = 3,
-    /// A results directory or file that is in the way, in use, changed or missing.
     Results = 4,
-    /// A failure of reading or writing.
     InputOutput = 5,
-    /// A failed computation, or one beyond a privacy budget.
     Computation = 6,
-    /// A binary for another processor.
     Processor = 7,
-    /// Ended by SIGINT, as after Ctrl-C. The same command resumes a run.
     Interrupted = 130,
-    /// Ended by SIGTERM, as by a service manager. The same command resumes a run.
     Terminated = 143,
 }
 

@@ -10,10 +10,6 @@ use std::time::UNIX_EPOCH;
 ///
 /// The folder is beside the program, in `fixtures`. Processes that need it at the same time wait for the one that makes it.
 /// Folders of earlier builds of the program are removed.
-///
-/// # Panics
-///
-/// If a file cannot be read or written, or `make` panics.
 pub fn fixture(program: &Path, name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let built = fs::metadata(program).expect("the program exists");
     let age = built.modified().expect("a time").duration_since(UNIX_EPOCH).expect("a time after 1970");
@@ -40,10 +36,6 @@ pub fn fixture(program: &Path, name: &str, make: impl FnOnce(&Path)) -> PathBuf 
 }
 
 /// Returns [`fixture`] for the test that runs.
-///
-/// # Panics
-///
-/// As [`fixture`].
 pub fn fixture_of_this_test(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     fixture(&std::env::current_exe().expect("a program"), name, make)
 }
@@ -62,10 +54,6 @@ pub fn draws(few: usize) -> usize {
 
 /// Copies a folder's files and folders into `to`, which may exist. An evaluation key, of 100 MB, is a link to the same file: a test that
 /// changes it writes another file.
-///
-/// # Panics
-///
-/// If a file cannot be read or written.
 pub fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for path in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry").path()) {

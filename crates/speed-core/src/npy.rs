@@ -26,14 +26,17 @@ impl NpyError {
     }
 }
 
-/// An array of integers, in C order.
+/// An array of numbers, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WholeNumbers {
+pub struct Array<T> {
     /// Length of each axis.
     pub shape: Vec<usize>,
     /// All values, in C order.
-    pub values: Vec<i64>,
+    pub values: Vec<T>,
 }
+
+/// An array of integers.
+pub type WholeNumbers = Array<i64>;
 
 impl WholeNumbers {
     /// Parses an array of integers, or of floating-point numbers with integer values. Memory is bounded by a small
@@ -42,20 +45,12 @@ impl WholeNumbers {
     /// # Errors
     /// If the bytes are not such an array in C order. The error states the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
-        let (shape, values) = parse(bytes, whole_numbers)?;
-        Ok(Self { shape, values })
+        parse(bytes, whole_numbers)
     }
 }
 
-/// An array of floating-point numbers, in C order.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct RealNumbers {
-    /// Length of each axis.
-    pub shape: Vec<usize>,
-    /// All values, in C order. NaN and infinite values are kept.
-    pub values: Vec<f32>,
-}
+/// An array of floating-point numbers; NaN and infinite values are kept.
+pub type RealNumbers = Array<f32>;
 
 impl RealNumbers {
     /// Parses an array of floating-point numbers of 2, 4 or 8 bytes; those of 8 bytes are rounded to 4. Memory is bounded by
@@ -64,22 +59,20 @@ impl RealNumbers {
     /// # Errors
     /// If the bytes are not such an array in C order. The error states the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
-        let (shape, values) = parse(bytes, real_numbers)?;
-        Ok(Self { shape, values })
+        parse(bytes, real_numbers)
     }
 }
 
-/// Parses an array whose entries `read` converts.
 fn parse<'a, T>(
     bytes: &'a [u8],
     read: impl FnOnce(NpyFile<&'a [u8]>) -> Result<Vec<T>, NpyError>,
-) -> Result<(Vec<usize>, Vec<T>), NpyError> {
+) -> Result<Array<T>, NpyError> {
     let Open { file, shape, entries, data } = open(bytes)?;
     let width = file.dtype().num_bytes();
     let values = read(file)?;
     check_entries(entries, values.len())?;
     match data.len().saturating_sub(entries.saturating_mul(width.unwrap_or(0))) {
-        0 => Ok((shape, values)),
+        0 => Ok(Array { shape, values }),
         bytes => Err(NpyError(format!(
             "expected nothing after {entries} entries, found {bytes} more bytes: save each array in its own file"
         ))),
@@ -90,17 +83,20 @@ fn check_entries(expected: usize, found: usize) -> Result<(), NpyError> {
     if expected == found { Ok(()) } else { Err(NpyError(format!("expected {expected} entries, found {found}"))) }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "documented rounding")]
+/// Returns the converted entries of a file that has one of these types.
+macro_rules! read {
+    ($file:ident, $($kind:ty),+ => $convert:expr) => {$(
+        let $file = match $file.try_data::<$kind>() {
+            Ok(data) => return data.map(|value| value.map_err(NpyError::truncated).and_then($convert)).collect(),
+            Err(file) => file,
+        };
+    )+};
+}
+
 fn real_numbers(file: NpyFile<&[u8]>) -> Result<Vec<f32>, NpyError> {
-    macro_rules! floats {
-        ($file:ident, $($kind:ty => $convert:expr),+) => {$(
-            let $file = match $file.try_data::<$kind>() {
-                Ok(data) => return data.map(|value| value.map($convert).map_err(NpyError::truncated)).collect(),
-                Err(file) => file,
-            };
-        )+};
-    }
-    floats!(file, f16 => f16::to_f32, f32 => |value| value, f64 => |value| value as f32);
+    read!(file, f16 => |value| Ok(value.to_f32()));
+    read!(file, f32 => Ok);
+    read!(file, f64 => |value| Ok(value as f32));
     let found = file.dtype().descr();
     Err(NpyError(format!("expected floating-point numbers of 2, 4 or 8 bytes, found dtype {found}")))
 }
@@ -156,9 +152,7 @@ impl<'a> ByteArray<'a> {
 /// An array with a checked header.
 struct Open<'a> {
     file: NpyFile<&'a [u8]>,
-    /// The lengths of its axes.
     shape: Vec<usize>,
-    /// Their product.
     entries: usize,
     /// The bytes after the header.
     data: &'a [u8],
@@ -193,35 +187,12 @@ fn open(bytes: &[u8]) -> Result<Open<'_>, NpyError> {
 }
 
 fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
-    macro_rules! integers {
-        ($file:ident, $($kind:ty),+) => {$(
-            let $file = match $file.try_data::<$kind>() {
-                Ok(data) => {
-                    return data
-                        .map(|value| {
-                            let value = value.map_err(NpyError::truncated)?;
-                            i64::try_from(value).map_err(|_| NpyError(format!("{value} is too large")))
-                        })
-                        .collect();
-                }
-                Err(file) => file,
-            };
-        )+};
-    }
-    macro_rules! floats {
-        ($file:ident, $($kind:ty),+) => {$(
-            let $file = match $file.try_data::<$kind>() {
-                Ok(data) => {
-                    return data
-                        .map(|value| whole(value.map_err(NpyError::truncated)?.into(), <$kind>::MANTISSA_DIGITS))
-                        .collect();
-                }
-                Err(file) => file,
-            };
-        )+};
-    }
-    integers!(file, u8, i8, u16, i16, u32, i32, u64, i64);
-    floats!(file, f16, f32, f64);
+    read!(file, u8, i8, u16, i16, u32, i32 => |value| Ok(value.into()));
+    read!(file, u64 => |value| i64::try_from(value).map_err(|_| NpyError(format!("{value} is too large"))));
+    read!(file, i64 => Ok);
+    read!(file, f16 => |value| whole(value.into(), f16::MANTISSA_DIGITS));
+    read!(file, f32 => |value| whole(value.into(), f32::MANTISSA_DIGITS));
+    read!(file, f64 => |value| whole(value, f64::MANTISSA_DIGITS));
     Err(NpyError(format!(
         "expected numbers, found dtype {}: save integers with array.astype(numpy.int64), or the indices of a mask with \
          numpy.flatnonzero(mask)",
@@ -241,7 +212,6 @@ fn whole(value: f64, digits: u32) -> Result<i64, NpyError> {
             "expected integers up to {max} in this floating-point type, found {value}: save the array with an integer type"
         )));
     }
-    #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^53")]
     Ok(value as i64)
 }
 
@@ -334,7 +304,6 @@ mod tests {
         assert!(refused(&file(350_000, 2)).contains("at most 10000 bytes, found 1050"));
     }
 
-    /// Creates a file with this type, shape and order.
     fn array(descr: &str, shape: &str, is_fortran: bool, values: &[u8]) -> Vec<u8> {
         let order = if is_fortran { "True" } else { "False" };
         let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n");

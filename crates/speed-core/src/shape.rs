@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Numbers of teachers, queries and classes: the shape of votes, of their counts, and of a labelling round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Sides", into = "Sides")]
+#[serde(try_from = "Sides")]
 pub struct VoteShape {
     teachers: usize,
     queries: usize,
@@ -92,7 +92,7 @@ impl fmt::Display for VoteShape {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Sides {
     teachers: usize,
     queries: usize,
@@ -104,12 +104,6 @@ impl TryFrom<Sides> for VoteShape {
 
     fn try_from(sides: Sides) -> Result<Self, ShapeError> {
         Self::new(sides.teachers, sides.queries, sides.classes)
-    }
-}
-
-impl From<VoteShape> for Sides {
-    fn from(VoteShape { teachers, queries, classes }: VoteShape) -> Self {
-        Self { teachers, queries, classes }
     }
 }
 

@@ -5,16 +5,6 @@
 //! - read the votes of one teacher for a round, in the round's order or by the names of its queries ([`parse_answer`]);
 //! - read the list of a round's queries: pictures, or groups of pictures ([`NamedQueries`]);
 //! - decide whether a file holds labels or histograms ([`VotesForm`]); an ambiguous file is refused.
-//!
-//! | module | content |
-//! |---|---|
-//! | `records` | the records of a CSV text, with the lines that an editor shows |
-//! | `table` | a table of integers, from either format |
-//! | `form` | labels or histograms: decided if only one is possible, and refused otherwise |
-//! | `vote_file` | the votes of all teachers |
-//! | `query_list` | the list of a round's queries |
-//! | `pairs` | lines of a name and a value: labels of queries, groups of pictures |
-//! | `answer` | the votes of one teacher, in a round's order or by the names of its queries |
 
 mod answer;
 mod error;
@@ -27,7 +17,7 @@ mod vote_file;
 
 pub use answer::{AnswerError, QueryNames, Question, parse_answer};
 pub use error::{Location, MAX_FILE, TableError};
-pub use form::{FormError, Known, Readings, VotesForm};
+pub use form::{FormError, Known, VotesForm};
 pub use pairs::{Pair, Pairs, parse_pairs};
 pub use query_list::{MAX_QUERY_LIST, NamedQueries};
 pub use records::csv_cell;

@@ -57,7 +57,6 @@ pub fn load_with_public(folder: &Path) -> Result<(Dataset, usize), DataError> {
     Ok((Dataset::new("arrays", train, Split::new(shape, classes, pixels, labels)?)?, unlabelled))
 }
 
-/// Reads the images of one half with their labels.
 fn half(folder: &Path, half: &str) -> Result<(ImageShape, Vec<u8>, Vec<u8>), DataError> {
     let (shape, pixels) = read(folder, &format!("{half}_images.npy"), images)?;
     let name = format!("{half}_labels.npy");
@@ -254,23 +253,33 @@ mod tests {
     }
 
     #[test]
-    fn other_arrays_are_refused_by_name() {
-        assert!(refused("train_images.npy", &npy("|u1", "(2, 6)", &[0; 12])).contains("images x height x width"));
-        assert!(refused("train_images.npy", &npy("|u1", "(2, 2, 1, 2)", &[0; 8])).contains("found [2, 2, 1, 2]"));
-        assert!(refused("train_images.npy", &npy("|u1", "(2, 0, 1, 3)", &[])).contains("found [2, 0, 1, 3]"));
-        assert!(refused("test_images.npy", &npy("<f4", "(2, 2, 1, 3)", &[0; 48])).contains("uint8"));
-        assert!(
-            refused("test_images.npy", &npy("|u1", "(2, 4, 1, 3)", &[0; 24])).contains("expected 3x2x1, found 3x4x1")
-        );
-        assert!(
-            refused("train_labels.npy", &npy("<i2", "(2,)", &[0, 1, 0, 0]))
-                .contains("label 0: expected 0 to 255, found 256")
-        );
-        assert!(refused("train_labels.npy", &npy("|u1", "(2, 1)", &[0, 0])).contains("expected labels"));
-        assert!(refused("train_labels.npy", &npy("|u1", "(3,)", &[0, 0, 1])).contains("labels: expected 2, found 3"));
-        assert!(refused("train_labels.npy", &npy("|u1", "(2, 2, 1, 3)", &[0; 12])).contains("expected labels"));
-        assert!(refused("test_images.npy", &npy("|u1", "(0, 2, 1, 3)", &[])).contains("found [0, 2, 1, 3]"));
-        assert!(refused("train_labels.npy", b"no array").contains("not an .npy array"));
+    fn other_arrays_are_refused_by_name_with_the_next_step() {
+        let array = |descr: &str, shape: &str, length: usize| npy(descr, shape, &vec![0; length]);
+        for (name, bytes, words) in [
+            ("train_images.npy", array("|u1", "(2, 6)", 12), "images x height x width"),
+            ("train_images.npy", array("|u1", "(2, 2, 1, 2)", 8), "found [2, 2, 1, 2]"),
+            ("train_images.npy", array("|u1", "(2, 0, 1, 3)", 0), "found [2, 0, 1, 3]"),
+            ("train_images.npy", array("|u1", "(2, 3, 4, 2)", 48), "numpy.moveaxis(images, 1, -1)"),
+            ("train_images.npy", array("|u1", "(2, 3, 2, 1)", 12), "exactly one axis that can be the channels"),
+            ("train_images.npy", array("|u1", "(2, 2, 1, 3)", 13), "expected 12 entries, found 13"),
+            ("test_images.npy", array("<f4", "(2, 2, 1, 3)", 48), "uint8"),
+            ("test_images.npy", array("|u1", "(2, 4, 1, 3)", 24), "expected 3x2x1, found 3x4x1"),
+            ("test_images.npy", array("|u1", "(0, 2, 1, 3)", 0), "found [0, 2, 1, 3]"),
+            ("train_labels.npy", npy("<i2", "(2,)", &[0, 1, 0, 0]), "label 0: expected 0 to 255, found 256"),
+            (
+                "train_labels.npy",
+                array("|u1", "(2, 2)", 4),
+                "expected labels on one axis (for one-hot rows: rows.argmax",
+            ),
+            ("train_labels.npy", array("|u1", "(2, 2, 1, 3)", 12), "expected labels"),
+            ("train_labels.npy", npy("|u1", "(3,)", &[0, 0, 1]), "labels: expected 2, found 3"),
+            ("train_labels.npy", npy("|b1", "(2,)", &[0, 1]), "expected numbers, found dtype '|b1'"),
+            ("train_labels.npy", npy("|u1", "(2,)", &[0, 1, 1]), "nothing after 2 entries, found 1"),
+            ("train_labels.npy", b"no array".to_vec(), "not an .npy array"),
+        ] {
+            let text = refused(name, &bytes);
+            assert!(text.contains(words), "{words:?} is not in {text:?}");
+        }
     }
 
     #[test]
@@ -300,32 +309,5 @@ mod tests {
         refused(&[0, 1, 2], &[0, 1], "expected test images of every class: class 2 of the training images has none");
         refused(&[0, 0], &[0], "2 classes, found only 0");
         refused(&[7, 7], &[7], "2 classes, found only 7");
-    }
-
-    #[test]
-    fn axes_that_mean_something_else_are_refused_with_the_next_step() {
-        assert!(
-            refused("train_images.npy", &npy("|u1", "(2, 3, 4, 2)", &[0; 48]))
-                .contains("numpy.moveaxis(images, 1, -1)")
-        );
-        assert!(
-            refused("train_images.npy", &npy("|u1", "(2, 3, 2, 1)", &[0; 12]))
-                .contains("exactly one axis that can be the channels")
-        );
-        assert!(refused("train_labels.npy", &npy("|u1", "(2, 2)", &[0; 4])).contains("rows.argmax(axis=1)"));
-        assert!(
-            refused("train_labels.npy", &npy("|b1", "(2,)", &[0, 1])).contains("expected numbers, found dtype '|b1'")
-        );
-    }
-
-    #[test]
-    fn bytes_after_labels_and_images_are_refused() {
-        assert!(
-            refused("train_labels.npy", &npy("|u1", "(2,)", &[0, 1, 1])).contains("nothing after 2 entries, found 1")
-        );
-        assert!(
-            refused("train_images.npy", &npy("|u1", "(2, 2, 1, 3)", &[0; 13]))
-                .contains("expected 12 entries, found 13")
-        );
     }
 }

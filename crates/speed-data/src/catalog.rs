@@ -1,11 +1,11 @@
 //! The datasets that are published as files, with the required content of each file.
 
+use std::fmt;
+
 use speed_core::printable;
 
-use crate::checksum::Checksum;
 use crate::{DataError, ImageShape, cifar};
 
-/// Content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// `count` images of `height` x `width` bytes, idx3.
@@ -29,16 +29,45 @@ impl Content {
     }
 }
 
+/// The known SHA-256 of a file, in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// The SHA-256 of the uncompressed content; the file may be compressed or not.
+    OfContent(&'static str),
+    /// The SHA-256 of the file as published.
+    OfFile(&'static str),
+    /// No published checksum.
+    Unknown,
+}
+
+impl Checksum {
+    /// Returns the SHA-256 in hexadecimal.
+    pub fn sha256(self) -> Option<&'static str> {
+        match self {
+            Self::OfContent(sha256) | Self::OfFile(sha256) => Some(sha256),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfContent(sha256) => write!(f, "SHA-256 of the uncompressed content {sha256}"),
+            Self::OfFile(sha256) => write!(f, "SHA-256 of the file {sha256}"),
+            Self::Unknown => f.write_str("no checksum is published"),
+        }
+    }
+}
+
 /// One published file.
 #[derive(Debug)]
 pub(crate) struct FileSpec {
     /// File name without `.gz`.
     pub(crate) name: &'static str,
-    /// Format of the content.
     pub(crate) content: Content,
     /// Size in bytes: of idx files uncompressed, of other files as published.
     pub(crate) bytes: u64,
-    /// The required checksum.
     pub(crate) checksum: Checksum,
 }
 
@@ -48,12 +77,10 @@ impl FileSpec {
         matches!(self.content, Content::Images { .. } | Content::Labels { .. })
     }
 
-    /// Returns the name of the file as published.
     pub(crate) fn stored_name(&self) -> String {
         if self.is_idx() { format!("{}.gz", self.name) } else { self.name.to_owned() }
     }
 
-    /// Returns the accepted names of the file.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = vec![self.stored_name()];
         // The checksum of the compressed file cannot check the uncompressed one.
@@ -68,9 +95,7 @@ impl FileSpec {
 pub(crate) struct Catalog {
     /// Name in configurations and on the command line; also the name of its directory.
     pub(crate) name: &'static str,
-    /// The shape of every image.
     pub(crate) shape: ImageShape,
-    /// The number of classes.
     pub(crate) classes: usize,
     /// Whether rows and columns of its images are swapped, as in EMNIST's files.
     pub(crate) is_turned: bool,
@@ -97,18 +122,28 @@ const fn labels(name: &'static str, count: usize, [first, classes]: [usize; 2], 
     FileSpec { name, content, bytes: 8 + count as u64, checksum }
 }
 
-/// The names of the four files of MNIST, and of its replacements.
-const FOUR: [&str; 4] =
-    ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"];
+pub(crate) const fn empty(shape: ImageShape) -> Catalog {
+    Catalog { name: "", shape, classes: 10, is_turned: false, files: &[], mirrors: &[], archive: "" }
+}
+
+const fn four(
+    names: [&'static str; 4],
+    [train, test]: [usize; 2],
+    classes: [usize; 2],
+    sums: [Checksum; 4],
+) -> [FileSpec; 4] {
+    [
+        images(names[0], train, sums[0]),
+        labels(names[1], train, classes, sums[1]),
+        images(names[2], test, sums[2]),
+        labels(names[3], test, classes, sums[3]),
+    ]
+}
 
 const fn like_mnist(checksums: [Checksum; 4]) -> [FileSpec; 4] {
-    let [a, b, c, d] = checksums;
-    [
-        images(FOUR[0], 60_000, a),
-        labels(FOUR[1], 60_000, [0, 10], b),
-        images(FOUR[2], 10_000, c),
-        labels(FOUR[3], 10_000, [0, 10], d),
-    ]
+    let names =
+        ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"];
+    four(names, [60_000, 10_000], [0, 10], checksums)
 }
 
 /// MNIST as published by LeCun, Cortes and Burges.
@@ -118,9 +153,6 @@ const fn like_mnist(checksums: [Checksum; 4]) -> [FileSpec; 4] {
 /// 27ae3e4e09519cfbb04c329615203637 (t10k).
 pub(crate) static MNIST: Catalog = Catalog {
     name: "mnist",
-    shape: GREY,
-    classes: 10,
-    is_turned: false,
     files: &like_mnist([
         Checksum::OfContent("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
         Checksum::OfContent("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
@@ -128,15 +160,12 @@ pub(crate) static MNIST: Catalog = Catalog {
         Checksum::OfContent("ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
     ]),
     mirrors: &["https://storage.googleapis.com/cvdf-datasets/mnist/", "https://ossci-datasets.s3.amazonaws.com/mnist/"],
-    archive: "",
+    ..empty(GREY)
 };
 
 /// Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017).
 static FASHION_MNIST: Catalog = Catalog {
     name: "fashion-mnist",
-    shape: GREY,
-    classes: 10,
-    is_turned: false,
     files: &like_mnist([
         Checksum::OfFile("3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
         Checksum::OfFile("a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
@@ -144,15 +173,12 @@ static FASHION_MNIST: Catalog = Catalog {
         Checksum::OfFile("67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
     ]),
     mirrors: &["http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"],
-    archive: "",
+    ..empty(GREY)
 };
 
 /// Kuzushiji-MNIST (Clanuwat et al., 2018).
 static KMNIST: Catalog = Catalog {
     name: "kmnist",
-    shape: GREY,
-    classes: 10,
-    is_turned: false,
     files: &like_mnist([
         Checksum::OfFile("51467d22d8cc72929e2a028a0428f2086b092bb31cfb79c69cc0a90ce135fde4"),
         Checksum::OfFile("e38f9ebcd0f3ebcdec7fc8eabdcdaef93bb0df8ea12bee65224341c8183d8e17"),
@@ -160,67 +186,44 @@ static KMNIST: Catalog = Catalog {
         Checksum::OfFile("20bb9a0ef54c7db3efc55a92eef5582c109615df22683c380526788f98e42a1c"),
     ]),
     mirrors: &["http://codh.rois.ac.jp/kmnist/dataset/kmnist/"],
-    archive: "",
+    ..empty(GREY)
 };
 
-/// The archive of all parts of EMNIST.
-const EMNIST: &str = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip";
+/// A part of EMNIST (Cohen et al., 2017), which is published as one archive; the single files have no published checksums.
+macro_rules! emnist {
+    ($name:literal, $numbers:expr, [$first:literal, $classes:literal]) => {
+        Catalog {
+            name: $name,
+            classes: $classes,
+            is_turned: true,
+            files: &four(
+                [
+                    concat!($name, "-train-images-idx3-ubyte"),
+                    concat!($name, "-train-labels-idx1-ubyte"),
+                    concat!($name, "-test-images-idx3-ubyte"),
+                    concat!($name, "-test-labels-idx1-ubyte"),
+                ],
+                $numbers,
+                [$first, $classes],
+                [Checksum::Unknown; 4],
+            ),
+            archive: "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",
+            ..empty(GREY)
+        }
+    };
+}
 
-/// Digits of EMNIST (Cohen et al., 2017). EMNIST is published as one archive of all its parts, `gzip.zip`; the single
-/// files have no published checksums.
-static EMNIST_DIGITS: Catalog = Catalog {
-    name: "emnist-digits",
-    shape: GREY,
-    classes: 10,
-    is_turned: true,
-    files: &[
-        images("emnist-digits-train-images-idx3-ubyte", 240_000, Checksum::Unknown),
-        labels("emnist-digits-train-labels-idx1-ubyte", 240_000, [0, 10], Checksum::Unknown),
-        images("emnist-digits-test-images-idx3-ubyte", 40_000, Checksum::Unknown),
-        labels("emnist-digits-test-labels-idx1-ubyte", 40_000, [0, 10], Checksum::Unknown),
-    ],
-    mirrors: &[],
-    archive: EMNIST,
-};
+static EMNIST_DIGITS: Catalog = emnist!("emnist-digits", [240_000, 40_000], [0, 10]);
 
-/// Letters of EMNIST, labelled 1 to 26 in the files.
-static EMNIST_LETTERS: Catalog = Catalog {
-    name: "emnist-letters",
-    shape: GREY,
-    classes: 26,
-    is_turned: true,
-    files: &[
-        images("emnist-letters-train-images-idx3-ubyte", 124_800, Checksum::Unknown),
-        labels("emnist-letters-train-labels-idx1-ubyte", 124_800, [1, 26], Checksum::Unknown),
-        images("emnist-letters-test-images-idx3-ubyte", 20_800, Checksum::Unknown),
-        labels("emnist-letters-test-labels-idx1-ubyte", 20_800, [1, 26], Checksum::Unknown),
-    ],
-    mirrors: &[],
-    archive: EMNIST,
-};
+/// The files number the letters from 1.
+static EMNIST_LETTERS: Catalog = emnist!("emnist-letters", [124_800, 20_800], [1, 26]);
 
 /// Digits and letters of EMNIST, with similar ones merged.
-static EMNIST_BALANCED: Catalog = Catalog {
-    name: "emnist-balanced",
-    shape: GREY,
-    classes: 47,
-    is_turned: true,
-    files: &[
-        images("emnist-balanced-train-images-idx3-ubyte", 112_800, Checksum::Unknown),
-        labels("emnist-balanced-train-labels-idx1-ubyte", 112_800, [0, 47], Checksum::Unknown),
-        images("emnist-balanced-test-images-idx3-ubyte", 18_800, Checksum::Unknown),
-        labels("emnist-balanced-test-labels-idx1-ubyte", 18_800, [0, 47], Checksum::Unknown),
-    ],
-    mirrors: &[],
-    archive: EMNIST,
-};
+static EMNIST_BALANCED: Catalog = emnist!("emnist-balanced", [112_800, 18_800], [0, 47]);
 
 /// The cropped digits of SVHN (Netzer et al., 2011).
 static SVHN: Catalog = Catalog {
     name: "svhn",
-    shape: COLOUR,
-    classes: 10,
-    is_turned: false,
     files: &[
         FileSpec {
             name: "train_32x32.mat",
@@ -236,15 +239,12 @@ static SVHN: Catalog = Catalog {
         },
     ],
     mirrors: &["http://ufldl.stanford.edu/housenumbers/"],
-    archive: "",
+    ..empty(COLOUR)
 };
 
 /// CIFAR-10 (Krizhevsky, 2009) in the version for C programs.
 static CIFAR10: Catalog = Catalog {
     name: "cifar-10",
-    shape: COLOUR,
-    classes: 10,
-    is_turned: false,
     files: &[FileSpec {
         name: "cifar-10-binary.tar.gz",
         content: Content::Cifar { batch: 10_000 },
@@ -252,13 +252,12 @@ static CIFAR10: Catalog = Catalog {
         checksum: Checksum::OfFile("c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
     }],
     mirrors: &["https://www.cs.toronto.edu/~kriz/"],
-    archive: "",
+    ..empty(COLOUR)
 };
 
 static ALL: &[&Catalog] =
     &[&MNIST, &FASHION_MNIST, &KMNIST, &EMNIST_DIGITS, &EMNIST_LETTERS, &EMNIST_BALANCED, &SVHN, &CIFAR10];
 
-/// Returns the catalog entry of a dataset.
 pub(crate) fn find(name: &str) -> Result<&'static Catalog, DataError> {
     ALL.iter().copied().find(|catalog| catalog.name == name).ok_or_else(|| {
         let known: Vec<&str> = ALL.iter().map(|catalog| catalog.name).collect();

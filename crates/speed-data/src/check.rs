@@ -1,7 +1,6 @@
 //! The report of `speed data check NAME`.
 
-use crate::catalog::Content;
-use crate::checksum::Checksum;
+use crate::catalog::{Checksum, Content};
 use crate::{DataError, catalog, verify};
 use std::path::{Path, PathBuf};
 
@@ -33,8 +32,6 @@ pub struct FileReport {
 pub struct GoodFile {
     /// The path of the file.
     pub path: PathBuf,
-    /// Bytes on disk.
-    pub stored_bytes: u64,
     /// Bytes of the uncompressed content.
     pub content_bytes: u64,
     /// Number of images, 0 for a file of labels.
@@ -58,15 +55,14 @@ pub fn check(name: &str, dir: &Path) -> Result<CheckReport, DataError> {
     let catalog = catalog::find(name)?;
     let outcome = |file: &'static catalog::FileSpec| {
         let path = verify::find_required(catalog, file, dir)?;
-        let checked = verify::read(catalog, file, &path)?;
+        let content_bytes = verify::read(catalog, file, &path)?.bytes();
         let labelled = file.content.images().iter().sum();
         let (images, labels) = match file.content {
             Content::Images { count, .. } => (count, 0),
             Content::Labels { .. } => (0, labelled),
             Content::Svhn { .. } | Content::Cifar { .. } => (labelled, labelled),
         };
-        let content_bytes = checked.loaded.bytes();
-        Ok(GoodFile { path, stored_bytes: checked.stored_bytes, content_bytes, images, labels })
+        Ok(GoodFile { path, content_bytes, images, labels })
     };
     let report = |file: &'static catalog::FileSpec| FileReport {
         name: file.name,

@@ -81,7 +81,6 @@ mod tests {
         gzip(&builder.into_inner().expect("an archive"))
     }
 
-    /// Returns the archive's files out of order, among other files.
     fn files() -> Vec<(&'static str, u8)> {
         let mut files = vec![("readme.html", 70), (TEST, 9)];
         files.extend(TRAINING.into_iter().zip([1, 2, 3, 4, 5]).rev());

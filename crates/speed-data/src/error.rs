@@ -12,11 +12,11 @@ use crate::ImageShape;
 /// it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 pub enum DataError {
     /// No directory holds the dataset.
     #[error("dataset {name} not found; looked in {}; get it with `speed data fetch {name}`", join_paths(.looked))]
     NotFound {
-        /// The dataset.
         name: &'static str,
         /// Every searched directory, in order.
         looked: Vec<PathBuf>,
@@ -24,7 +24,6 @@ pub enum DataError {
     /// A file or directory that exists but has the wrong content.
     #[error("{}: {problem}", printable_path(.path))]
     BadFile {
-        /// The file or directory.
         path: PathBuf,
         /// The fault, with the expected and the found, and often the next step.
         problem: String,
@@ -39,23 +38,19 @@ pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Err
     move |error| DataError::Other(format!("cannot {action} {}: {error}", printable_path(path)))
 }
 
-/// Creates the error of a file or directory with the wrong content.
 pub(crate) fn bad_file(path: &Path, problem: impl fmt::Display) -> DataError {
     DataError::BadFile { path: path.to_path_buf(), problem: problem.to_string() }
 }
 
-/// Checks a number of images or labels.
 pub(crate) fn check_count(what: &str, expected: usize, found: usize) -> Result<(), String> {
     if expected == found { Ok(()) } else { Err(format!("wrong number of {what}: expected {expected}, found {found}")) }
 }
 
-/// Checks the shape of images.
 pub(crate) fn check_shape(expected: ImageShape, found: ImageShape) -> Result<(), String> {
     let wrong = || format!("wrong images: expected {expected}, found {found} (channels x height x width)");
     if expected == found { Ok(()) } else { Err(wrong()) }
 }
 
-/// Joins paths for a message.
 pub(crate) fn join_paths(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| printable_path(path)).collect::<Vec<_>>().join(", ")
 }

@@ -6,8 +6,7 @@ mod part;
 mod tests;
 mod transfer;
 
-use crate::catalog::{Catalog, FileSpec};
-use crate::checksum::Checksum;
+use crate::catalog::{Catalog, Checksum, FileSpec};
 use crate::error::io_error;
 use crate::{DataError, catalog, verify};
 pub use event::{FetchEvent, FetchProgress};
@@ -76,7 +75,6 @@ fn fetch_catalog(
         verify::read(catalog, file, &path).map_err(|error| {
             DataError::Other(format!("{error}; it is not overwritten: move it away, then fetch again"))
         })?;
-        on_progress(FetchProgress { file: file.name, event: FetchEvent::Existing { path: path.clone() } });
         report.kept.push(path);
     }
 
@@ -95,7 +93,6 @@ fn fetch_catalog(
     Ok(report)
 }
 
-/// Describes a failed download, with instructions for a download by hand.
 fn by_hand(catalog: &Catalog, attempts: &Attempts, wanted: impl Iterator<Item = (PathBuf, Checksum)>) -> String {
     let mut text = format!("cannot download {}:", catalog.name);
     if attempts.is_empty() {
@@ -110,7 +107,6 @@ fn by_hand(catalog: &Catalog, attempts: &Attempts, wanted: impl Iterator<Item = 
     text + &format!("\nthen run `speed data check {}`", catalog.name)
 }
 
-/// One file to download.
 struct Job {
     catalog: &'static Catalog,
     file: &'static FileSpec,
@@ -125,7 +121,7 @@ impl Job {
     fn run(&self, mirrors: &[String], emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), Attempts>, DataError> {
         let mut part = PartialFile::open(&self.target)?;
         // A process that was killed before its last step may have left a complete file.
-        if part.len() > 0 && self.finish(&part, emit)?.is_ok() {
+        if part.len > 0 && self.finish(&part)?.is_ok() {
             return Ok(Ok(()));
         }
         let mut attempts = Vec::new();
@@ -152,12 +148,12 @@ impl Job {
         let limit = self.file.bytes + self.file.bytes / 1000 + 1024;
         let mut reason = String::new();
         for _ in 0..TRIES {
-            let from = part.len();
+            let from = part.len;
             emit(FetchEvent::Request { url: url.to_owned(), from });
             let resumed = match transfer::append(url, part, limit, emit) {
                 Ok(resumed) => resumed,
                 Err(Stopped::Local(error)) => return Err(error),
-                Err(Stopped::Remote(error)) if part.len() > from => {
+                Err(Stopped::Remote(error)) if part.len > from => {
                     reason = error;
                     continue;
                 }
@@ -168,7 +164,7 @@ impl Job {
                 Err(Stopped::BadRange) => return Ok(Err("refused a request for the complete file".to_owned())),
                 Err(Stopped::Remote(error)) => return Ok(Err(error)),
             };
-            match self.finish(part, emit)? {
+            match self.finish(part)? {
                 Ok(()) => return Ok(Ok(())),
                 // The first bytes may come from another mirror or a broken disk, so the download starts again.
                 Err(error) if resumed => reason = error,
@@ -183,14 +179,13 @@ impl Job {
     }
 
     /// Checks a complete download and puts it in place, or returns its fault.
-    fn finish(&self, part: &PartialFile, emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), String>, DataError> {
-        match verify::read(self.catalog, self.file, part.path()) {
+    fn finish(&self, part: &PartialFile) -> Result<Result<(), String>, DataError> {
+        match verify::read(self.catalog, self.file, &part.path) {
             Ok(_) => {}
             Err(DataError::BadFile { problem, .. }) => return Ok(Err(problem.to_string())),
             Err(error) => return Err(error),
         }
         part.put_in_place(&self.target)?;
-        emit(FetchEvent::Done { path: self.target.clone() });
         Ok(Ok(()))
     }
 }

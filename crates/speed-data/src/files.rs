@@ -29,7 +29,7 @@ fn load_files(catalog: &'static Catalog, dir: &Path) -> Result<Dataset, DataErro
     let (mut splits, mut images) = (Vec::new(), None);
     for file in catalog.files {
         let path = verify::find_required(catalog, file, dir)?;
-        match (verify::read(catalog, file, &path)?.loaded, file.content) {
+        match (verify::read(catalog, file, &path)?, file.content) {
             (Loaded::Splits(found), _) => splits.extend(found),
             (Loaded::Idx(content), Content::Labels { first, .. }) => {
                 let pixels = images.take().expect("images before their labels");
@@ -57,7 +57,6 @@ pub fn class_names(dataset: &str) -> Option<Vec<String>> {
     Some(words.split(' ').map(str::to_owned).collect())
 }
 
-/// Returns the pixels of a checked idx file.
 fn pixels(catalog: &Catalog, content: &[u8]) -> Vec<u8> {
     let mut pixels = idx::read_images(content).expect("a checked file").pixels.to_vec();
     if catalog.is_turned {
@@ -128,8 +127,7 @@ pub fn load_svhn_like(folder: &Path) -> Result<Dataset, DataError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::FileSpec;
-    use crate::checksum::Checksum;
+    use crate::catalog::{Checksum, FileSpec, empty};
     use crate::mat::tests::svhn_file;
     use crate::toy;
     use sha2::{Digest, Sha256};
@@ -159,8 +157,7 @@ mod tests {
             spec("c", images(2)),
             spec("d", labels(2)),
         ]));
-        let mut catalog =
-            Catalog { name: "letters", shape, classes: 26, is_turned: false, files, mirrors: &[], archive: "" };
+        let mut catalog = Catalog { name: "letters", classes: 26, files, ..empty(shape) };
         let folder = tempfile::tempdir().expect("a temporary folder");
         for file in catalog.files {
             let content: Vec<u8> = match file.content {
@@ -199,15 +196,7 @@ mod tests {
             FileSpec { name, content: Content::Svhn { count }, bytes: bytes.len() as u64, checksum }
         };
         let files = Box::leak(Box::new([spec("train.mat", 2, &good[0]), spec("test.mat", 1, &good[1])]));
-        let catalog: &Catalog = Box::leak(Box::new(Catalog {
-            name: "s",
-            shape,
-            classes: 10,
-            is_turned: false,
-            files,
-            mirrors: &[],
-            archive: "",
-        }));
+        let catalog: &Catalog = Box::leak(Box::new(Catalog { name: "s", files, ..empty(shape) }));
         let folder = tempfile::tempdir().expect("a temporary folder");
         let load_with = |train: &[u8], test: &[u8]| {
             fs::write(folder.path().join("train.mat"), train).expect("a file");

@@ -39,11 +39,6 @@ fn kind(magic: u32) -> &'static str {
     if magic == IMAGES_MAGIC { "images" } else { "labels" }
 }
 
-fn found_kind(magic: u32) -> String {
-    let known = [IMAGES_MAGIC, LABELS_MAGIC].contains(&magic);
-    if known { format!(" ({})", kind(magic)) } else { String::new() }
-}
-
 /// Reads the images of an idx3 file of unsigned bytes.
 pub(crate) fn read_images(bytes: &[u8]) -> Result<IdxImages<'_>, IdxError> {
     let ([count, height, width], pixels) = read(bytes, IMAGES_MAGIC)?;
@@ -71,11 +66,10 @@ fn read<const DIMENSIONS: usize>(bytes: &[u8], magic: u32) -> Result<([u32; DIME
     // "truncated".
     let found = word(bytes, 0).ok_or_else(short)?;
     if found != magic {
-        return Err(IdxError(format!(
-            "wrong magic number: expected {magic:#010x} ({}), found {found:#010x}{}",
-            kind(magic),
-            found_kind(found)
-        )));
+        let is_known = [IMAGES_MAGIC, LABELS_MAGIC].contains(&found);
+        let found_kind = if is_known { format!(" ({})", kind(found)) } else { String::new() };
+        let expected = format!("{magic:#010x} ({})", kind(magic));
+        return Err(IdxError(format!("wrong magic number: expected {expected}, found {found:#010x}{found_kind}")));
     }
     let mut sizes = [0; DIMENSIONS];
     for (i, size) in sizes.iter_mut().enumerate() {
@@ -147,16 +141,6 @@ mod tests {
         assert!(read_images(&[&images[..], &[0]].concat()).is_err());
         let error = read_labels(&[&labels[..], &[0]].concat()).expect_err("a byte too many");
         assert_eq!(error.to_string(), "bytes after the end: the header promises 13 bytes in all, found 14");
-    }
-
-    #[test]
-    fn swapped_kinds_are_named() {
-        let labels = file(&[LABELS_MAGIC, 1], &[7]);
-        let error = read_images(&labels).err().expect("labels are not images");
-        assert_eq!(error.to_string(), "wrong magic number: expected 0x00000803 (images), found 0x00000801 (labels)");
-        let images = file(&[IMAGES_MAGIC, 1, 1, 1], &[7]);
-        let error = read_labels(&images).expect_err("images are not labels").to_string();
-        assert!(error.ends_with("found 0x00000803 (images)"), "{error}");
     }
 
     #[test]

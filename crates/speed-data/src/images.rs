@@ -40,9 +40,6 @@ impl<'a> Images<'a> {
     }
 
     /// Returns the bytes of image `i` in CHW order.
-    ///
-    /// # Panics
-    /// If `i` is not below `len()`.
     pub fn pixels(&self, i: usize) -> &'a [u8] {
         self.split.pixels(i)
     }

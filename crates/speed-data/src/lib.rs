@@ -26,7 +26,6 @@
 pub mod arrays;
 mod catalog;
 mod check;
-mod checksum;
 mod cifar;
 mod dataset;
 pub mod digits;
@@ -48,8 +47,8 @@ pub mod street;
 mod toy;
 mod verify;
 
+pub use catalog::Checksum;
 pub use check::{CheckReport, FileReport, GoodFile, check};
-pub use checksum::Checksum;
 pub use dataset::Dataset;
 pub use error::DataError;
 pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};

@@ -7,16 +7,33 @@
 //! varies fastest. Labels are an array `y` with one integer for each image.
 
 mod element;
-mod error;
 
+use std::fmt::Display;
 use std::io::BufRead;
 
 use element::Array;
-pub(crate) use error::MatError;
 
 use crate::ImageShape;
 
-/// Images and labels of one file.
+/// The fault of bytes that are not a MATLAB file of level 5 with images and labels.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MatError {
+    #[error("truncated: it ends within {part}")]
+    Truncated { part: String },
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl MatError {
+    fn too_long(limit: u64) -> Self {
+        Self::Invalid(format!("too long: expected at most {limit} unpacked bytes, found more"))
+    }
+
+    fn wrong(part: impl Display, expected: impl Display, found: impl Display) -> Self {
+        Self::Invalid(format!("{part}: expected {expected}, found {found}"))
+    }
+}
+
 pub(crate) struct MatImages {
     /// The shape of every image.
     pub shape: ImageShape,
@@ -31,13 +48,13 @@ pub(crate) struct MatImages {
 pub(crate) fn read_images(file: impl BufRead, limit: u64) -> Result<MatImages, MatError> {
     let (mut images, mut labels) = (None, None);
     element::for_each_array(file, limit, &mut |array| {
-        let is_repeated = match array.name() {
+        let is_repeated = match &*array.name {
             "X" => images.replace(read_pixels(array, limit)?).is_some(),
             "y" => labels.replace(read_labels(array)?).is_some(),
             _ => false,
         };
         match is_repeated {
-            true => Err(MatError::Invalid(format!("there are two arrays `{}`", array.name()))),
+            true => Err(MatError::Invalid(format!("there are two arrays `{}`", array.name))),
             false => Ok(()),
         }
     })?;
@@ -52,8 +69,7 @@ pub(crate) fn read_images(file: impl BufRead, limit: u64) -> Result<MatImages, M
 }
 
 fn read_pixels(array: &mut Array<'_>, limit: u64) -> Result<(ImageShape, Vec<u8>), MatError> {
-    let dims = array.dims();
-    let &[height, width, channels, images] = dims else {
+    let [height, width, channels, images] = array.dims[..] else {
         return Err(array.wrong_dims("height, width, channel, image"));
     };
     let shape = ImageShape { channels, height, width };
@@ -88,16 +104,15 @@ fn read_pixels(array: &mut Array<'_>, limit: u64) -> Result<(ImageShape, Vec<u8>
 }
 
 fn read_labels(array: &mut Array<'_>) -> Result<Vec<u8>, MatError> {
-    if array.dims().iter().filter(|&&size| size != 1).count() > 1 {
+    if array.dims.iter().filter(|&&size| size != 1).count() > 1 {
         return Err(array.wrong_dims("one row or one column"));
     }
     let mut labels = Vec::new();
-    for index in 0..array.dims().iter().product() {
+    for index in 0..array.dims.iter().product() {
         let value = array.read_number()?;
         if !(0.0..=255.0).contains(&value) || value.fract() != 0.0 {
             return Err(MatError::wrong(format_args!("label {index}"), "an integer from 0 to 255", value));
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an integer within 0..=255")]
         labels.push(value as u8);
     }
     Ok(labels)

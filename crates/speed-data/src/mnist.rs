@@ -13,10 +13,8 @@ use ::mnist::MnistBuilder;
 use crate::catalog::MNIST;
 use crate::error::{bad_file, io_error};
 use crate::verify::{self, Loaded};
-use crate::{DataError, Dataset, ImageShape, Split, idx};
+use crate::{DataError, Dataset, Split, idx};
 
-const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
-const CLASSES: usize = 10;
 const TRAIN: u32 = 60_000;
 const TEST: u32 = 10_000;
 
@@ -30,7 +28,7 @@ pub fn load(dir: &Path) -> Result<Dataset, DataError> {
     let mut contents = Vec::with_capacity(MNIST.files.len());
     for file in MNIST.files {
         let path = verify::find_required(&MNIST, file, dir)?;
-        if let Loaded::Idx(content) = verify::read(&MNIST, file, &path)?.loaded {
+        if let Loaded::Idx(content) = verify::read(&MNIST, file, &path)? {
             contents.push((path, content));
         }
     }
@@ -66,7 +64,7 @@ pub fn load(dir: &Path) -> Result<Dataset, DataError> {
             return Err(DataError::Other(format!("the {part} from the mnist crate differ from the checked files")));
         }
     }
-    let train = Split::new(SHAPE, CLASSES, data.trn_img, data.trn_lbl)?;
-    let test = Split::new(SHAPE, CLASSES, data.tst_img, data.tst_lbl)?;
+    let train = Split::new(MNIST.shape, MNIST.classes, data.trn_img, data.trn_lbl)?;
+    let test = Split::new(MNIST.shape, MNIST.classes, data.tst_img, data.tst_lbl)?;
     Dataset::new(MNIST.name, train, test)
 }

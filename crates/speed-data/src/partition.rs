@@ -298,12 +298,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_papers_250_blocks_have_240_images() {
-        let blocks = blocks(60_000, 250).expect("enough images");
-        assert!(blocks.iter().enumerate().all(|(i, block)| *block == (240 * i..240 * (i + 1))));
-    }
-
     /// Returns the number of classes of every party, for ten parties of five teachers and 5000 images of ten classes.
     fn classes_of_parties(skew: f64, seed: u64) -> Vec<usize> {
         let labels: Vec<u8> = (0..5000).map(|image| (image % 10) as u8).collect();

@@ -136,7 +136,6 @@ fn unlabelled_files(folder: &Path, others: &mut Others) -> Result<Vec<PictureFil
     Ok(found.files.into_iter().map(|path| ([0; 32], path, 0)).collect())
 }
 
-/// Checks that the test pictures have the classes of the training pictures.
 fn check_test_classes(test: &Path, classes: &[String], others: &mut Others) -> Result<(), DataError> {
     if let Some(other) = folders(test, others)?.into_iter().find(|class| !classes.contains(class)) {
         return Err(bad_file(&test.join(other), "expected a class of the training pictures, found another one"));
@@ -181,7 +180,6 @@ fn files_of(folder: &Path, classes: &[String], others: &mut Others) -> Result<Ve
     Ok(files)
 }
 
-/// Adds the pictures of the directory of a class.
 fn add_class(
     folder: &Path,
     class: &str,

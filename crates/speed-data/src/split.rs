@@ -1,7 +1,6 @@
 //! Labelled images of one kind: a training set, a test set, or a part of one.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::ops::Range;
 
 use sha2::{Digest, Sha256};
@@ -60,36 +59,24 @@ impl Split {
         self.labels.is_empty()
     }
 
-    /// Returns the size of every image.
-    pub fn shape(&self) -> ImageShape {
-        self.shape
-    }
-
-    /// Returns the number of classes K; labels are 0..K. A class may have no image.
-    pub fn classes(&self) -> usize {
-        self.classes
+    speed_core::getters! {
+        /// Returns the size of every image.
+        shape: ImageShape,
+        /// Returns the number of classes K; labels are 0..K. A class may have no image.
+        classes: usize,
+        /// Returns all labels, in the order of the images.
+        labels: &[u8],
     }
 
     /// Returns the pixels of image `i` in CHW order, `shape().pixels()` bytes.
-    ///
-    /// # Panics
-    /// If `i >= len()`, as a slice does.
     pub fn pixels(&self, i: usize) -> &[u8] {
         let size = self.shape.pixels();
         &self.pixels[i * size..(i + 1) * size]
     }
 
     /// Returns the label of image `i`, below [`classes`](Self::classes).
-    ///
-    /// # Panics
-    /// If `i >= len()`, as a slice does.
     pub fn label(&self, i: usize) -> u8 {
         self.labels[i]
-    }
-
-    /// Returns all labels, in the order of the images.
-    pub fn labels(&self) -> &[u8] {
-        &self.labels
     }
 
     /// Returns the images with the pixels of an image of `other`.
@@ -104,9 +91,6 @@ impl Split {
     }
 
     /// Returns a copy of the images `range`, for example one teacher's partition or the student's pool.
-    ///
-    /// # Panics
-    /// If the range does not lie within `0..len()`, as a slice does.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let size = self.shape.pixels();
         let labels = self.labels[range.clone()].to_vec();
@@ -127,9 +111,6 @@ impl Split {
     }
 
     /// Returns a copy of the images `indices`, in their order.
-    ///
-    /// # Panics
-    /// If an index is not below `len()`, as a slice does.
     pub fn select(&self, indices: &[usize]) -> Self {
         let labels = indices.iter().map(|&index| self.labels[index]).collect();
         let pixels = indices.iter().flat_map(|&index| self.pixels(index)).copied().collect();
@@ -152,15 +133,7 @@ impl Split {
     }
 }
 
-impl fmt::Debug for Split {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Split")
-            .field("len", &self.len())
-            .field("shape", &self.shape)
-            .field("classes", &self.classes)
-            .finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Split, this => "Split {{ len: {}, shape: {}, classes: {}, .. }}", this.len(), this.shape, this.classes);
 
 /// Checks that the labels of a file are numbers of classes, counted from `first`.
 pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(), String> {
@@ -174,7 +147,6 @@ pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(
     }
 }
 
-/// Returns an error about pixels and labels whose numbers do not fit together.
 fn wrong_pixels(shape: ImageShape, images: usize, found: usize) -> DataError {
     let needed = images as u128 * shape.pixels() as u128;
     DataError::Other(format!("{images} images of {shape} need {needed} pixel values, found {found}"))

@@ -9,8 +9,7 @@ use rand::Rng;
 use sha2::{Digest, Sha256};
 
 use crate::ImageShape;
-use crate::catalog::{Catalog, Content, FileSpec};
-use crate::checksum::Checksum;
+use crate::catalog::{Catalog, Checksum, Content, FileSpec, empty};
 use crate::idx::{IMAGES_MAGIC, LABELS_MAGIC};
 
 /// Returns a catalog of incompressible images and labels, and the compressed files by name, with a slash before and
@@ -30,9 +29,7 @@ pub(crate) fn toy() -> (&'static Catalog, HashMap<String, Vec<u8>>) {
         spec("b-labels", Content::Labels { count: 50, first: 0, classes: 10 }),
     ]));
     let shape = ImageShape { channels: 1, height: 28, width: 28 };
-    let catalog =
-        Catalog { name: "toy", shape, classes: 10, is_turned: false, files: files_of, mirrors: &[], archive: "" };
-    (Box::leak(Box::new(catalog)), files)
+    (Box::leak(Box::new(Catalog { name: "toy", files: files_of, ..empty(shape) })), files)
 }
 
 /// Returns an idx file with random data, always the same for the same content.

@@ -8,22 +8,12 @@ use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use speed_core::open_regular;
 
-use crate::catalog::{Catalog, Content, FileSpec};
-use crate::checksum::Checksum;
+use crate::catalog::{Catalog, Checksum, Content, FileSpec};
 use crate::error::{bad_file, check_count, check_shape, io_error, join_paths};
 use crate::split::check_labels;
 use crate::{DataError, Split, cifar, idx, mat};
 
-/// A file that passed every check.
-#[derive(Debug)]
-pub(crate) struct Checked {
-    /// Its content.
-    pub(crate) loaded: Loaded,
-    /// Bytes on disk.
-    pub(crate) stored_bytes: u64,
-}
-
-/// The content of a file.
+/// The content of a file that passed every check.
 #[derive(Debug)]
 pub(crate) enum Loaded {
     /// An uncompressed idx file.
@@ -55,7 +45,6 @@ pub(crate) fn candidates(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Vec<
         .collect()
 }
 
-/// Returns the first candidate that exists.
 pub(crate) fn find(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Option<PathBuf> {
     candidates(catalog, file, dir).into_iter().find(|path| path.exists())
 }
@@ -76,9 +65,8 @@ pub(crate) fn find_required(
 /// Reads and checks a file completely. Its content, not its name, tells whether an idx file is compressed.
 ///
 /// The checksum alone would suffice for safety; the checks before it explain the fault.
-pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Checked, DataError> {
+pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Loaded, DataError> {
     let handle = open_regular(path).map_err(io_error("open", path))?;
-    let stored_bytes = handle.metadata().map_err(io_error("read", path))?.len();
     let mut reader = BufReader::with_capacity(1 << 16, Hashed { handle, sha256: Sha256::new() });
     let mut of_content = String::new();
     let loaded = match file.content {
@@ -124,7 +112,7 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
         let found = if matches!(file.checksum, Checksum::OfFile(_)) { of_file } else { of_content };
         return Err(bad_file(path, format!("wrong checksum: expected {}, found {found}", file.checksum)));
     }
-    Ok(Checked { loaded, stored_bytes })
+    Ok(loaded)
 }
 
 /// A file whose bytes are hashed as they are read.
@@ -213,8 +201,7 @@ mod tests {
                 let path = folder.path().join(name);
                 fs::write(&path, bytes).expect("a file");
                 let checked = read(catalog, spec, &path).unwrap_or_else(|error| panic!("{error}"));
-                let Loaded::Idx(found) = checked.loaded else { panic!("no idx file") };
-                assert!(found == content && checked.stored_bytes == bytes.len() as u64);
+                assert!(matches!(checked, Loaded::Idx(found) if found == content));
             }
         }
     }

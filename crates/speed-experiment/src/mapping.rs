@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use speed_core::random::Streams;
 use speed_data::Images;
-use speed_student::pool::{Clusters, Features, MapError, MapSettings, PoolMap, Task};
+use speed_student::pool::{Cluster, Features, MapError, PoolMap, Task};
 
 use crate::progress::Progress;
 
@@ -24,19 +24,18 @@ pub(crate) fn map_pool(
         Task::Neighbours => progress.advance(images as u64, ""),
         Task::Embedding => drop(rounds.fetch_add(images, Ordering::Relaxed)),
     };
-    let settings = MapSettings::new(features);
-    let map = PoolMap::new(pool, &settings, &streams.child("map", 0), threads.get(), &on_images)?;
+    let map = PoolMap::new(pool, features, &streams.child("map", 0), threads.get(), &on_images)?;
     let ([_, dimensions], rounds) = (map.sizes(), rounds.into_inner());
-    progress.end(&format!("map of {} images in {dimensions} dimensions, {rounds} rounds", map.len()));
+    progress.end(&format!("map of {} images in {dimensions} dimensions, {rounds} rounds", pool.len()));
     Ok(map)
 }
 
 /// Divides a pool into at most `count` clusters; equal images may leave fewer. `streams` are those of the seed.
-pub(crate) fn divide_pool(map: &PoolMap, count: usize, streams: &Streams, progress: &dyn Progress) -> Clusters {
+pub(crate) fn divide_pool(map: &PoolMap, count: usize, streams: &Streams, progress: &dyn Progress) -> Vec<Cluster> {
     progress.begin("divide the pool into clusters", "clusters", count as u64, 0);
     let clusters = map.clusters(count, &streams.child("clusters", 0));
-    let sizes = || clusters.all().iter().map(|cluster| cluster.images.len());
+    let sizes = || clusters.iter().map(|cluster| cluster.images.len());
     let (least, most) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
-    progress.end(&format!("{} clusters of {least} to {most} images", clusters.all().len()));
+    progress.end(&format!("{} clusters of {least} to {most} images", clusters.len()));
     clusters
 }

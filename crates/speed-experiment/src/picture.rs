@@ -1,40 +1,31 @@
 //! Sheets of pictures: generated images, and images of queries.
 
 use speed_data::Split;
-use speed_student::{Grid, Samples};
+use speed_student::Samples;
 
 use crate::error::ExperimentError;
-use crate::report::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
+use crate::report::{SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 
 /// Maximum length of the longer side of a query's picture, in pixels.
 const LONGEST_SIDE: usize = 48;
 
 /// Draws generated images.
 pub(crate) fn of_samples(samples: &Samples) -> Result<Vec<u8>, ExperimentError> {
-    png(sheet(samples))
+    png(samples.grid(SHEET_COLUMNS))
 }
 
 /// Draws the first queried images of a pool; large images are reduced.
 pub(crate) fn of_queries(pool: &Split, queries: &[usize]) -> Result<Vec<u8>, ExperimentError> {
     let shown = &queries[..queries.len().min(SHOWN_QUERIES)];
     let pixels = shown.iter().flat_map(|&image| pool.pixels(image)).copied().collect();
-    let sheet = sheet(&Samples::new(pool.shape(), pixels));
+    let sheet = Samples::new(pool.shape(), pixels).grid(SHEET_COLUMNS);
     let longest = pool.shape().height.max(pool.shape().width);
     if longest <= LONGEST_SIDE { png(sheet) } else { reduced_png(sheet, LONGEST_SIDE, longest) }
 }
 
 /// Draws one image of a pool in its own size.
 pub(crate) fn of_image(pool: &Split, image: usize) -> Result<Vec<u8>, ExperimentError> {
-    png(grid(&Samples::new(pool.shape(), pool.pixels(image).to_vec()), 1))
-}
-
-fn sheet(samples: &Samples) -> Picture {
-    grid(samples, SHEET_COLUMNS)
-}
-
-fn grid(samples: &Samples, columns: usize) -> Picture {
-    let Grid { width, height, channels, pixels } = samples.grid(columns);
-    Picture { width, height, channels, pixels }
+    png(Samples::new(pool.shape(), pool.pixels(image).to_vec()).grid(1))
 }
 
 #[cfg(test)]

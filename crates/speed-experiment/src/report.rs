@@ -53,7 +53,7 @@ pub use environment::Environment;
 pub use noise::RunNoise;
 pub(crate) use page::{BASELINE_STAGE, STUDENT_STAGE};
 pub use page::{PageParts, Sheet};
-pub(crate) use picture::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
+pub(crate) use picture::{SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 pub(crate) use plausible::{MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;
 pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};

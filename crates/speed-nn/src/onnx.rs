@@ -9,20 +9,6 @@
 //!
 //! A network is written once, as a Burn module. Its operations are recorded from its own `logits`, with two numbers of images,
 //! so that the model accepts any number.
-//!
-//! | module | content |
-//! |---|---|
-//! | `export` | from a network to the bytes of a model |
-//! | `front` | an encoder in front of the network |
-//! | `shapes` | axes whose length depends on the number of images |
-//! | `values`, `lower` | from recorded tensors and operations to values and nodes of a graph |
-//! | `proto` | nodes, constants and types as protobuf messages |
-//! | `runtime` | models that run, in tract |
-//! | `untrusted` | checks and plans of other programs' models |
-//! | `convolution` | their convolutions, faster than tract's |
-//! | `classifier` | classifiers of other programs |
-//! | `encoder`, `small_encoder` | encoders of other programs, and one of random filters |
-//! | `preparation`, `external` | an encoder's settings, and its weights in other files |
 
 mod classifier;
 mod convolution;

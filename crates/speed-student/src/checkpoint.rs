@@ -4,18 +4,31 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use speed_nn::params::ParameterError;
 
-use crate::EpochMetrics;
-
 const MAGIC: &[u8; 8] = b"SPEEDSTU";
 const VERSION: u32 = 4;
 const HASH: usize = 32;
+
+/// Losses and accuracies of one epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpochMetrics {
+    /// The epoch, from 1.
+    pub epoch: u32,
+    /// The measures of the method, in the order of [`Method::measures`](crate::Method::measures); `None`
+    /// if the epoch has no value.
+    pub measures: Vec<Option<f64>>,
+    /// Accuracy on the test images with the parameters of the last step; `None` in epochs without evaluation.
+    pub accuracy_raw: Option<f64>,
+    /// Accuracy with the average of the parameters: the student's accuracy.
+    pub accuracy_average: Option<f64>,
+    /// Wall-clock time of the epoch in seconds, including its evaluation.
+    pub seconds: f64,
+}
 
 /// Everything that a training needs to resume after an epoch: networks, optimisers, averages and metrics.
 ///
 /// It holds no generator state, because every epoch has a separate random stream.
 #[derive(Clone, PartialEq)]
 pub struct Checkpoint {
-    /// The identity of the training.
     pub(crate) identity: [u8; HASH],
     pub(crate) metrics: Vec<EpochMetrics>,
     /// Records of networks, optimisers and averages, in the method's order.
@@ -35,19 +48,14 @@ struct Header {
 #[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The bytes are not a student's checkpoint.
     #[error("expected a student's checkpoint, found other bytes")]
     Magic,
-    /// The checkpoint was written by another version of this program.
     #[error("expected format version {expected}, found {found}: use the program that wrote it, or train again")]
     Version { found: u32, expected: u32 },
-    /// The bytes were truncated or changed.
     #[error("the bytes are damaged or cut off")]
     Damaged,
-    /// The checkpoint belongs to a training with other settings, data, labels or seed.
     #[error("it belongs to a training with other settings, images, labels or seed")]
     Other,
-    /// The checkpoint has more epochs than requested.
     #[error("expected at most the {asked} requested epochs, found {found}")]
     Epochs { found: u32, asked: u32 },
 }
@@ -107,11 +115,7 @@ impl Checkpoint {
     }
 }
 
-impl std::fmt::Debug for Checkpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Checkpoint").field("epoch", &self.epoch()).finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Checkpoint, this => "Checkpoint {{ epoch: {}, .. }}", this.epoch());
 
 #[cfg(test)]
 mod tests {

@@ -14,19 +14,14 @@ pub type ReportError = Box<dyn std::error::Error + Send + Sync>;
 #[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum StudentError {
-    /// A setting is impossible.
     #[error("student settings: {0}")]
     Config(#[source] InvalidField),
-    /// Images and labels do not fit together.
     #[error("student data: {0}")]
     Data(#[source] InvalidData),
-    /// The training cannot resume from the checkpoint.
     #[error("student checkpoint: {0}")]
     Checkpoint(#[source] CheckpointError),
-    /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A loss became infinite or not a number.
     #[error(
         "expected a finite loss of the {network}, found {loss} at step {step} of epoch {epoch}: try a lower learning rate"
     )]
@@ -38,7 +33,6 @@ pub enum StudentError {
         /// The step within the epoch, from 1.
         step: usize,
     },
-    /// The caller's report function ended the training.
     #[error(transparent)]
     Report(ReportError),
 }

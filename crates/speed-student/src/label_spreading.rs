@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use speed_nn::threads::{QueueError, map};
 
 use crate::lesson::{check_labels, check_shapes};
+use crate::pool::Queued;
 use crate::{Images, InvalidData};
 
 /// Images whose neighbours are searched together, so that an image of the pool is read once for all of them.
@@ -17,24 +18,14 @@ const TOGETHER: usize = 32;
 /// Pixels whose squared differences are added as 32-bit integers: 65,025 * 2^15 < 2^32.
 const ADDED: usize = 1 << 15;
 
-/// The settings of label spreading; the default is scikit-learn's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LabelSpreading {
-    /// Number of neighbours of an image, including itself.
-    pub neighbours: usize,
-    /// The share of an image's label that comes from its neighbours, between 0 and 1.
-    pub alpha: f64,
-    /// Largest number of iterations.
-    pub iterations: usize,
-    /// The iterations end if the labels change by less in total.
-    pub tolerance: f64,
-}
-
-impl Default for LabelSpreading {
-    fn default() -> Self {
-        Self { neighbours: 7, alpha: 0.2, iterations: 30, tolerance: 1e-3 }
-    }
-}
+/// Number of neighbours of an image, including itself; this and the other settings are scikit-learn's.
+pub const NEIGHBOURS: usize = 7;
+/// The share of an image's label that comes from its neighbours.
+pub const ALPHA: f64 = 0.2;
+/// Largest number of iterations.
+pub const ITERATIONS: usize = 30;
+/// The iterations end if the labels change by less in total.
+pub const TOLERANCE: f64 = 1e-3;
 
 /// An error of label spreading.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +51,7 @@ pub struct Spreading<'a> {
     pub classes: usize,
 }
 
-impl LabelSpreading {
+impl Spreading<'_> {
     /// Returns the class of every test image; on a tie the lowest. `on_images` is called with the number of images whose
     /// neighbours were found: all images of the pool and all test images once.
     ///
@@ -68,27 +59,32 @@ impl LabelSpreading {
     ///
     /// # Errors
     /// If images and labels do not fit together, or a thread cannot be started.
-    pub fn predict(
+    pub fn predict(&self, threads: usize, on_images: &(dyn Fn(usize) + Sync)) -> Result<Vec<u8>, SpreadingError> {
+        self.predict_by(NEIGHBOURS, threads, on_images)
+    }
+
+    fn predict_by(
         &self,
-        task: &Spreading<'_>,
+        count: usize,
         threads: usize,
         on_images: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<u8>, SpreadingError> {
-        task.check()?;
-        let count = self.neighbours.clamp(1, task.pool.len());
-        let graph = neighbours(task.pool, task.pool, count, threads, on_images)?;
-        let spread = self.spread(&graph, count, task);
-        let of_test = neighbours(task.pool, task.test, count, threads, on_images)?;
-        let lowest = task.labelled.iter().map(|&(_, label)| label).min().unwrap_or_default();
-        Ok(of_test.chunks_exact(count).map(|near| class(&spread, near, task.classes, lowest)).collect())
+        check_shapes(self.pool.shape(), self.test.shape())?;
+        check_labels(self.pool, self.labelled, self.classes)?;
+        let count = count.clamp(1, self.pool.len());
+        let graph = neighbours(self.pool, self.pool, count, threads, on_images)?;
+        let spread = self.spread(&graph, count);
+        let of_test = neighbours(self.pool, self.test, count, threads, on_images)?;
+        let lowest = self.labelled.iter().map(|&(_, label)| label).min().unwrap_or_default();
+        Ok(of_test.chunks_exact(count).map(|near| class(&spread, near, self.classes, lowest)).collect())
     }
 
     /// Returns the distributions over the classes of all images of the pool, image after image, given `count` neighbours
     /// of each.
-    fn spread(&self, graph: &[u32], count: usize, task: &Spreading<'_>) -> Vec<f64> {
-        let (images, classes) = (task.pool.len(), task.classes);
+    fn spread(&self, graph: &[u32], count: usize) -> Vec<f64> {
+        let (images, classes) = (self.pool.len(), self.classes);
         let mut given = vec![0.0_f64; images * classes];
-        for &(image, label) in task.labelled {
+        for &(image, label) in self.labelled {
             given[image * classes..][..classes].fill(0.0);
             given[image * classes + usize::from(label)] = 1.0;
         }
@@ -101,9 +97,9 @@ impl LabelSpreading {
             *degree = if *degree > 0.0 { degree.sqrt() } else { 1.0 };
         }
         let (mut now, mut before) = (given.clone(), vec![0.0; given.len()]);
-        for _ in 0..self.iterations {
+        for _ in 0..ITERATIONS {
             let change: f64 = now.iter().zip(&before).map(|(now, before)| (now - before).abs()).sum();
-            if change < self.tolerance {
+            if change < TOLERANCE {
                 break;
             }
             std::mem::swap(&mut now, &mut before);
@@ -116,9 +112,7 @@ impl LabelSpreading {
                     own.iter_mut().zip(theirs).for_each(|(own, theirs)| *own += weight * theirs);
                 }
                 let given = &given[image * classes..][..classes];
-                own.iter_mut()
-                    .zip(given)
-                    .for_each(|(own, given)| *own = self.alpha * *own + (1.0 - self.alpha) * given);
+                own.iter_mut().zip(given).for_each(|(own, given)| *own = ALPHA * *own + (1.0 - ALPHA) * given);
             }
         }
         for distribution in now.chunks_exact_mut(classes) {
@@ -128,13 +122,6 @@ impl LabelSpreading {
             }
         }
         now
-    }
-}
-
-impl Spreading<'_> {
-    fn check(&self) -> Result<(), InvalidData> {
-        check_shapes(self.pool.shape(), self.test.shape())?;
-        check_labels(self.pool, self.labelled, self.classes)
     }
 }
 
@@ -157,7 +144,7 @@ fn neighbours(
     count: usize,
     threads: usize,
     on_images: &(dyn Fn(usize) + Sync),
-) -> Result<Vec<u32>, QueueError<Infallible>> {
+) -> Queued<Vec<u32>> {
     let firsts: Vec<usize> = (0..images.len()).step_by(TOGETHER).collect();
     let found = map(&firsts, threads, |&first, _| {
         let some = first..(first + TOGETHER).min(images.len());
@@ -180,7 +167,6 @@ fn neighbours(
     Ok(found.concat())
 }
 
-/// Returns the squared Euclidean distance of two images of the same size, exactly.
 fn squared_distance(one: &[u8], other: &[u8]) -> u64 {
     let square = |(&one, &other): (&u8, &u8)| {
         let difference = u32::from(one.abs_diff(other));
@@ -224,9 +210,8 @@ mod tests {
         let test = split(peer.side, peer.classes, peer.test);
         let (pool, test) = (Images::new(&pool), Images::new(&test));
         let task = Spreading { pool, labelled: &peer.labelled, test, classes: peer.classes };
-        let method = LabelSpreading::default();
-        let graph = neighbours(pool, pool, method.neighbours, 2, &|_| ()).expect("threads");
-        let found = method.spread(&graph, method.neighbours, &task);
+        let graph = neighbours(pool, pool, NEIGHBOURS, 2, &|_| ()).expect("threads");
+        let found = task.spread(&graph, NEIGHBOURS);
         for (found, expected) in found.iter().zip(peer.distributions.iter().flatten()) {
             assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         }
@@ -235,7 +220,7 @@ mod tests {
         for threads in [1, 3] {
             let images = Mutex::new(0);
             let counted = |some| *images.lock().expect("a count") += some;
-            assert_eq!(method.predict(&task, threads, &counted).expect("labels"), peer.predictions);
+            assert_eq!(task.predict(threads, &counted).expect("labels"), peer.predictions);
             assert_eq!(*images.lock().expect("a count"), pool.len() + test.len());
         }
     }
@@ -253,12 +238,11 @@ mod tests {
         let test = split(1, 3, vec![12, 199]);
         let task = Spreading { pool: Images::new(&pool), labelled: &[(0, 2)], test: Images::new(&test), classes: 3 };
         // More neighbours than images: all images are neighbours.
-        assert_eq!(LabelSpreading::default().predict(&task, 1, &|_| ()).expect("labels"), [2, 2]);
+        assert_eq!(task.predict(1, &|_| ()).expect("labels"), [2, 2]);
         // One neighbour is the image itself, so no label reaches the others.
-        let alone = LabelSpreading { neighbours: 1, ..LabelSpreading::default() };
-        assert_eq!(alone.predict(&task, 1, &|_| ()).expect("labels"), [2, 2]);
-        let wrong = Spreading { labelled: &[(0, 3)], ..task };
-        assert!(alone.predict(&wrong, 1, &|_| ()).is_err());
-        assert!(alone.predict(&Spreading { labelled: &[], ..task }, 1, &|_| ()).is_err());
+        assert_eq!(task.predict_by(1, 1, &|_| ()).expect("labels"), [2, 2]);
+        for labelled in [&[(0, 3)][..], &[]] {
+            assert!(Spreading { labelled, ..task }.predict(1, &|_| ()).is_err());
+        }
     }
 }

@@ -30,9 +30,6 @@ pub struct Lesson<'a> {
 
 impl Lesson<'_> {
     /// Returns some images of the pool in the form that networks of type `N` read.
-    ///
-    /// # Panics
-    /// If an index is not below the number of images.
     pub fn batch<N: Classifier>(&self, some: &[usize]) -> Pixels {
         Pixels::from_split(self.pool.split(), some, N::OFFSET)
     }

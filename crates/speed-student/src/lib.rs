@@ -17,14 +17,11 @@
 
 mod checkpoint;
 mod config;
-mod epoch_images;
 mod error;
 pub mod label_spreading;
 mod lesson;
-mod limits;
 mod method;
 mod methods;
-mod metrics;
 pub mod pool;
 mod prior;
 mod samples;
@@ -33,7 +30,7 @@ mod test_support;
 mod training;
 
 pub use burn::tensor::Device;
-pub use checkpoint::{Checkpoint, CheckpointError};
+pub use checkpoint::{Checkpoint, CheckpointError, EpochMetrics};
 pub use config::{StudentConfig, StudentMethod};
 pub use error::{InvalidData, ReportError, StudentError};
 pub use gan::{ConvolutionalConstants, GanConstants, GanSize};
@@ -41,9 +38,8 @@ pub use lesson::Lesson;
 pub use method::{BoxedClassifier, Epoch, Method, Passes, Training};
 use methods::gan;
 pub use methods::pseudo_labels;
-pub use metrics::EpochMetrics;
 pub use prior::ClassPrior;
-pub use samples::{Grid, Samples};
+pub use samples::{Picture, Samples};
 pub use speed_data::Images;
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use training::{EpochReport, OnEpoch, Student, StudentOutcome};

@@ -7,7 +7,6 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_nn::training::InvalidField;
 
-/// The field of the settings.
 const FIELD: &str = "prior";
 const NAMES: [&str; 2] = ["uniform", "estimated"];
 /// Largest difference between 1 and the sum of given frequencies.
@@ -54,7 +53,6 @@ impl ClassPrior {
         })
     }
 
-    /// Returns whether every class is equally frequent, as by default.
     pub(crate) fn is_uniform(&self) -> bool {
         *self == Self::Uniform
     }

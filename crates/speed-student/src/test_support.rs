@@ -63,16 +63,24 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// Creates the data, with four labels of each class.
     pub(crate) fn new(shape: ImageShape, pool: usize, test: usize) -> Self {
         let (pool, test) = (split(shape, pool, 0), split(shape, test, 1));
         let images = |class: u8| (0..pool.len()).filter(|&i| pool.label(i) == class).take(4).collect::<Vec<_>>();
         let labelled = (0..3).flat_map(|class| images(class).into_iter().map(move |i| (i, class))).collect();
         Self { pool, labelled, test }
     }
+
+    pub(crate) fn lesson<'a>(
+        &'a self,
+        config: &'a StudentConfig,
+        streams: &'a Streams,
+        device: &'a Device,
+    ) -> Lesson<'a> {
+        let Self { pool, labelled, test } = self;
+        Lesson { config, pool: Images::new(pool), labelled, doubts: None, test: Some(test), streams, device }
+    }
 }
 
-/// The result of a training.
 pub(crate) type Outcome = Result<StudentOutcome, StudentError>;
 
 /// Trains a student, and returns the checkpoints of all epochs.
@@ -89,9 +97,7 @@ pub(crate) fn run(
         Ok(())
     };
     let (streams, device) = (&Streams::new(seed), &Device::flex());
-    let Data { pool, labelled, test } = data;
-    let lesson = Lesson { config, pool: Images::new(pool), labelled, doubts: None, test: Some(test), streams, device };
-    (method.train(&lesson, resume, &mut on_epoch), checkpoints)
+    (method.train(&data.lesson(config, streams, device), resume, &mut on_epoch), checkpoints)
 }
 
 /// Metrics without times, the final weights, and generated images.

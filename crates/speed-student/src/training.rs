@@ -36,11 +36,7 @@ impl EpochReport<'_> {
     }
 }
 
-impl std::fmt::Debug for EpochReport<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EpochReport").field("metrics", &self.metrics).finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(EpochReport<'_>, this => "EpochReport {{ metrics: {:?}, .. }}", this.metrics);
 
 /// The function that is called after every epoch of a training.
 pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 'a;
@@ -91,11 +87,7 @@ impl Student {
     }
 }
 
-impl std::fmt::Debug for Student {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Student").finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Student, _this => "Student {{ .. }}");
 
 impl StudentMethod {
     /// Returns a classifier of this method with `parameters` parameters of arbitrary values, so that those of a file can
@@ -147,18 +139,24 @@ impl StudentMethod {
         lesson.config.prior.check_classes(lesson.classes()).map_err(StudentError::Config)?;
         let passes = self.passes(lesson.config);
         self.check_images(lesson.config, lesson.pool.shape()).map_err(StudentError::Config)?;
-        let mut session = Session::new(self, lesson);
+        let (training, identity) = (self.start(lesson), identity(self, lesson));
+        let mut session = Session { method: self, training, metrics: Vec::new(), identity };
         if let Some(checkpoint) = resume {
             session = session.resumed(checkpoint, passes.epochs).map_err(StudentError::Checkpoint)?;
         }
-        for epoch in session.epochs_done() + 1..=passes.epochs {
+        let done = session.metrics.last().map_or(0, |metrics| metrics.epoch);
+        for epoch in done + 1..=passes.epochs {
             let start = Instant::now();
             let is_evaluated = epoch.is_multiple_of(passes.evaluate_every) || epoch == passes.epochs;
             let stream = lesson.streams.stream("epoch", u64::from(epoch));
             let measures = session.training.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
             assert_eq!(measures.len(), self.measures().len(), "number of measures of the method {self:?}");
             let [accuracy_raw, accuracy_average] = match is_evaluated {
-                true => session.accuracies(lesson)?,
+                true => {
+                    let networks = [session.training.last(), session.training.averaged()];
+                    let [last, averaged] = networks.map(|network| lesson.accuracy(network.as_ref()));
+                    [last?, averaged?]
+                }
                 false => [None; 2],
             };
             let seconds = start.elapsed().as_secs_f64();
@@ -181,7 +179,6 @@ fn identity(method: StudentMethod, lesson: &Lesson<'_>) -> [u8; 32] {
     Sha256::digest(format!("{method:?} {settings} {sizes:?} {:?} {seed:?}{doubts}", lesson.labelled)).into()
 }
 
-/// A student in training with the metrics of its finished epochs.
 struct Session {
     method: StudentMethod,
     training: Box<dyn Training>,
@@ -190,30 +187,12 @@ struct Session {
 }
 
 impl Session {
-    fn new(method: StudentMethod, lesson: &Lesson<'_>) -> Self {
-        let (training, identity) = (method.start(lesson), identity(method, lesson));
-        Self { method, training, metrics: Vec::new(), identity }
-    }
-
-    fn epochs_done(&self) -> u32 {
-        self.metrics.last().map_or(0, |metrics| metrics.epoch)
-    }
-
-    /// Returns the accuracies on the test images with the last and with the averaged parameters.
-    fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[Option<f64>; 2], DeviceError> {
-        Ok([lesson.accuracy(self.training.last().as_ref())?, lesson.accuracy(self.training.averaged().as_ref())?])
-    }
-
     fn checkpoint(&self) -> Result<Checkpoint, CheckpointError> {
         let records = self.training.to_records()?;
         Ok(Checkpoint { identity: self.identity, metrics: self.metrics.clone(), records })
     }
 
     /// Returns the training at the state of a checkpoint. `asked` is the number of epochs of the training.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Other`] for a checkpoint of another training, [`CheckpointError::Epochs`] if it has more than `asked`
-    /// epochs, [`CheckpointError::Damaged`] if its records do not belong to this method.
     fn resumed(self, checkpoint: Checkpoint, asked: u32) -> Result<Self, CheckpointError> {
         if checkpoint.identity != self.identity {
             return Err(CheckpointError::Other);

@@ -9,8 +9,7 @@ use speed_core::random::Streams;
 use speed_data::{DataError, Split, mnist, partition};
 use speed_teacher::Device;
 use speed_teacher::{
-    Architecture, ClassWeights, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher,
-    Unknown, ensemble_votes, train_ensemble,
+    EnsembleTraining, Teacher, TeacherConfig, TrainedTeacher, Unknown, ensemble_votes, train_ensemble,
 };
 use std::convert::Infallible;
 use std::error::Error;
@@ -45,19 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     println!("learning rate | batch | steps | shift | mean accuracy | plurality | seconds a teacher, training | votes");
     for (learning_rate, batch, steps, shift) in SETTINGS {
-        let config = TeacherConfig {
-            architecture: Architecture::SMALL,
-            optimizer: OptimizerKind::Adam,
-            learning_rate,
-            schedule: Schedule::Cosine,
-            batch,
-            steps,
-            shift,
-            average: 0.0,
-            validation: 0.0,
-            class_weights: ClassWeights::None,
-            unknown: Unknown::Vote,
-        };
+        let config = TeacherConfig { learning_rate, batch, steps, shift, ..TeacherConfig::SMALL };
         let trained: Mutex<Vec<Option<Teacher>>> = Mutex::new(vec![None; teachers]);
         let keep = |one: TrainedTeacher| -> Result<(), Infallible> {
             trained.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[one.index] = Some(one.teacher);

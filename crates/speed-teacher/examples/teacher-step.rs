@@ -23,8 +23,8 @@ use speed_data::{ImageShape, Split, mnist, partition};
 use speed_nn::matrix::product_unit;
 use speed_teacher::Device;
 use speed_teacher::{
-    Architecture, ClassWeights, EnsembleTraining, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher,
-    train_ensemble, train_teacher,
+    Architecture, EnsembleTraining, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher, train_ensemble,
+    train_teacher,
 };
 
 #[global_allocator]
@@ -40,31 +40,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["small"] => steps(&small(), DIGITS, 128),
+        ["small"] => steps(&TeacherConfig::SMALL, DIGITS, 128),
         ["reference"] => steps(&reference(), DIGITS, 128),
         ["deeper"] => steps(&deeper(), PHOTOGRAPHS, 64),
-        ["small", batch] => steps(&small(), DIGITS, batch.parse()?),
+        ["small", batch] => steps(&TeacherConfig::SMALL, DIGITS, batch.parse()?),
         ["reference", batch] => steps(&reference(), DIGITS, batch.parse()?),
         ["deeper", batch] => steps(&deeper(), PHOTOGRAPHS, batch.parse()?),
         ["ensemble", folder] => ensemble(folder.as_ref()),
         _ => Err("usage: teacher-step small|reference|deeper [BATCH] | teacher-step ensemble FOLDER".into()),
-    }
-}
-
-/// Returns the settings of `configs/mnist.toml`.
-fn small() -> TeacherConfig {
-    TeacherConfig {
-        architecture: Architecture::SMALL,
-        optimizer: OptimizerKind::Adam,
-        learning_rate: 4e-3,
-        schedule: Schedule::Cosine,
-        batch: 30,
-        steps: 300,
-        shift: 2,
-        average: 0.0,
-        validation: 0.0,
-        class_weights: ClassWeights::None,
-        unknown: speed_teacher::Unknown::Vote,
     }
 }
 
@@ -76,7 +59,7 @@ fn reference() -> TeacherConfig {
         learning_rate: 0.01,
         schedule: Schedule::Constant,
         shift: 0,
-        ..small()
+        ..TeacherConfig::SMALL
     }
 }
 
@@ -109,7 +92,7 @@ fn ensemble(folder: &Path) -> Result<(), Box<dyn Error>> {
         };
         let todo: Vec<usize> = (0..teachers).collect();
         let training = EnsembleTraining {
-            config: &small(),
+            config: &TeacherConfig::SMALL,
             data: &data,
             partitions: &partitions,
             streams: &Streams::new(1),

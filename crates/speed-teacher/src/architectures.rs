@@ -85,7 +85,39 @@ by_name!(Architecture, Architecture::find);
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::Tensor;
+
     use super::*;
+
+    #[track_caller]
+    fn check<N: TeacherNetwork>([channels, height, width]: [usize; 3], classes: usize, all: usize, least: usize) {
+        let (shape, device) = (ImageShape { channels, height, width }, Device::flex());
+        let network = N::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
+        assert_eq!((network.num_params(), N::least_parameters(shape, classes)), (all, least));
+        assert_eq!(network.logits(Tensor::ones([2, height, width, channels], &device)).dims(), [2, classes]);
+    }
+
+    #[test]
+    fn layers_have_their_sizes() {
+        // 28x28x1: 25*16+16, 400*32+32, 512*64+64, 64*10+10. Contrast is computed from one channel.
+        for (shape, classes, all, flat) in [
+            ([1, 28, 28], 10, 416 + 12_832 + 32_832 + 650, 512),
+            ([3, 32, 32], 10, 1216 + 12_832 + 800 * 64 + 64 + 650, 800),
+            ([1, 16, 17], 3, 416 + 12_832 + 32 * 64 + 64 + 195, 32),
+        ] {
+            check::<SmallNetwork>(shape, classes, all, flat * 64);
+            check::<SmallContrastNetwork>(shape, classes, all - (shape[0] - 1) * 25 * 16, flat * 64);
+        }
+        // 28x28x1 is pooled to 14 and 7: 25*64+64, 1600*128+128, 6272*384+384, 384*192+192, 192*10+10.
+        check::<ReferenceNetwork>([1, 28, 28], 10, 1664 + 204_928 + 2_408_832 + 73_920 + 1930, 6272 * 384);
+        let last = 3 * 2 * 128 * 384;
+        check::<ReferenceNetwork>([3, 9, 5], 4, 4864 + 204_928 + last + 384 + 73_920 + 772, last);
+        // After the convolutions, 32x32x3 is 8x8x192: 9*3*96+96, 2 of 9*96*96+96, 9*96*192+192, 2 of 9*192*192+192,
+        // 25*192*192+192; 12288*192+192, 192*192+192, 192*10+10. And 5x20x1 is 2x5x192.
+        let convolutions = 2 * 83_040 + 166_080 + 2 * 331_968 + 921_792;
+        check::<DeeperNetwork>([3, 32, 32], 10, 2688 + convolutions + 2_359_488 + 37_056 + 1930, 12_288 * 192);
+        check::<DeeperNetwork>([1, 5, 20], 3, 960 + convolutions + 368_832 + 37_056 + 579, 1920 * 192);
+    }
 
     #[test]
     fn configs_know_architectures_by_their_names() {

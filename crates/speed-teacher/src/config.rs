@@ -36,10 +36,10 @@ pub struct TeacherConfig {
     /// Fraction of each partition that is held out of training to select hyper-parameters. 0 disables it.
     pub validation: f64,
     /// The weights of the classes in the loss.
-    #[serde(default, skip_serializing_if = "ClassWeights::are_equal")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub class_weights: ClassWeights,
     /// What a teacher that lacks classes does with an image unlike its own.
-    #[serde(default, skip_serializing_if = "Unknown::is_default")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub unknown: Unknown,
 }
 
@@ -56,11 +56,6 @@ pub enum ClassWeights {
 }
 
 impl ClassWeights {
-    // serde passes a reference.
-    fn are_equal(&self) -> bool {
-        *self == Self::None
-    }
-
     /// Returns the weight of each of `classes` classes, given the labels of a teacher's training images; `None` if all
     /// images count the same. A class without images has weight 0.
     pub(crate) fn of_labels(self, labels: impl Iterator<Item = u8>, classes: usize) -> Option<Vec<f32>> {
@@ -98,6 +93,37 @@ pub enum Schedule {
 }
 
 impl TeacherConfig {
+    /// The settings of `configs/mnist.toml`.
+    pub const SMALL: Self = Self {
+        architecture: Architecture::SMALL,
+        optimizer: OptimizerKind::Adam,
+        learning_rate: 4e-3,
+        schedule: Schedule::Cosine,
+        batch: 30,
+        steps: 300,
+        shift: 2,
+        average: 0.0,
+        validation: 0.0,
+        class_weights: ClassWeights::None,
+        unknown: Unknown::Abstain,
+    };
+
+    /// Returns the learning rate at `step` (from 0) of a teacher that trains on `images` images.
+    pub(crate) fn rate_at(&self, images: usize, step: usize) -> f64 {
+        let first = self.learning_rate;
+        match self.schedule {
+            Schedule::Constant => first,
+            Schedule::Cosine => {
+                let done = step as f64 / self.steps as f64;
+                first * 0.5 * (1.0 + libm::cos(std::f64::consts::PI * done))
+            }
+            Schedule::Staircase => {
+                let drop_after = DECAY_EPOCHS * images as f64 / self.batch as f64;
+                first * 0.1_f64.powf((step as f64 / drop_after.floor().max(1.0)).floor())
+            }
+        }
+    }
+
     /// Checks that images of this size can be trained on.
     ///
     /// # Errors
@@ -121,20 +147,15 @@ impl TeacherConfig {
         require(rate > 0.0 && rate.is_finite(), "learning_rate", "a positive number", format!("{rate:?}"))?;
         require((1..=MAX_BATCH).contains(&self.batch), "batch", "from 1 to 65536", self.batch.to_string())?;
         require(self.steps > 0, "steps", "at least 1", self.steps.to_string())?;
-        require(
-            (0.0..1.0).contains(&self.average),
-            "average",
-            "at least 0 and below 1",
-            format!("{:?}", self.average),
-        )?;
-        require(
-            (0.0..1.0).contains(&self.validation),
-            "validation",
-            "at least 0 and below 1",
-            format!("{:?}", self.validation),
-        )
+        let shares = [("average", self.average), ("validation", self.validation)];
+        shares.into_iter().try_for_each(|(field, share)| {
+            require((0.0..1.0).contains(&share), field, "at least 0 and below 1", format!("{share:?}"))
+        })
     }
 }
+
+/// Passes over the partition between two drops of the staircase, as in the published code.
+const DECAY_EPOCHS: f64 = 350.0;
 
 /// A larger batch is probably a typing error, and its patches would not fit into memory.
 const MAX_BATCH: usize = 65_536;
@@ -148,11 +169,8 @@ pub struct Architecture {
     pub(crate) step_bytes_per_pixel: usize,
     /// Returns whether it learns from an encoder's vectors.
     pub(crate) reads_vectors: fn() -> bool,
-    /// Trains a network.
     pub(crate) train: TrainFunction,
-    /// Returns a lower bound on the number of parameters.
     pub(crate) least_parameters: fn(ImageShape, usize) -> usize,
-    /// Makes a network with arbitrary parameters.
     pub(crate) template: fn(ImageShape, usize, &Device) -> Box<dyn AnyClassifier>,
 }
 
@@ -198,7 +216,6 @@ impl Architecture {
         Ok((self.template)(shape, classes, device))
     }
 
-    /// Checks the number of classes.
     pub(crate) fn check_classes(found: usize) -> Result<(), TeacherError> {
         // A label is one byte.
         match found {
@@ -207,7 +224,6 @@ impl Architecture {
         }
     }
 
-    /// Checks the size of images.
     pub(crate) fn check_images(self, shape: ImageShape) -> Result<(), TeacherError> {
         let Self { name, least_size: least, .. } = self;
         if shape.pixels() == 0 || shape.height.min(shape.width) < least {
@@ -238,21 +254,23 @@ pub(crate) type TrainFunction = fn(&TeacherTraining<'_>) -> Result<(Box<dyn AnyC
 pub(crate) mod tests {
     use super::*;
 
-    /// Returns the fast settings, for tests.
     pub(crate) fn small() -> TeacherConfig {
-        TeacherConfig {
-            architecture: Architecture::SMALL,
-            optimizer: OptimizerKind::Adam,
-            learning_rate: 4e-3,
-            schedule: Schedule::Cosine,
-            batch: 30,
-            steps: 60,
-            shift: 1,
-            average: 0.0,
-            validation: 0.0,
-            class_weights: ClassWeights::None,
-            unknown: Unknown::default(),
-        }
+        TeacherConfig { steps: 60, shift: 1, ..TeacherConfig::SMALL }
+    }
+
+    #[test]
+    fn schedules_have_their_shapes() {
+        let check = |schedule, expected: &[(usize, f64)]| {
+            let config = TeacherConfig { schedule, learning_rate: 0.5, steps: 100, batch: 128, ..small() };
+            for &(step, expected) in expected {
+                let found = config.rate_at(240, step);
+                assert!((found - expected).abs() < 1e-12, "{schedule:?} at {step}: {found}");
+            }
+        };
+        check(Schedule::Constant, &[(0, 0.5), (50, 0.5), (99, 0.5)]);
+        check(Schedule::Cosine, &[(0, 0.5), (50, 0.25), (100, 0.0)]);
+        // 350 epochs of 240 images in batches of 128 are 656.25 steps.
+        check(Schedule::Staircase, &[(0, 0.5), (655, 0.5), (656, 0.05), (1311, 0.05), (1312, 0.005)]);
     }
 
     #[test]

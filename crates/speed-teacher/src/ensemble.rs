@@ -15,16 +15,13 @@ use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, Unknown, train
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages describe the fields")]
 pub enum EnsembleError<E: std::error::Error + 'static> {
-    /// A teacher failed.
     #[error(transparent)]
     Teacher(#[from] TeacherError),
     /// The caller's function failed.
     #[error(transparent)]
     Caller(E),
-    /// The votes are not a table of votes.
     #[error(transparent)]
     Votes(#[from] VotesError),
-    /// A thread could not be started.
     #[error("cannot start a thread: {reason}")]
     Threads { reason: String },
 }
@@ -54,7 +51,6 @@ pub struct EnsembleTraining<'a> {
 }
 
 impl EnsembleTraining<'_> {
-    /// Returns the partition of a teacher.
     fn partition(&self, teacher: usize) -> Result<Range<usize>, TeacherError> {
         let teachers = self.partitions.len();
         self.partitions.get(teacher).cloned().ok_or_else(|| {

@@ -9,16 +9,13 @@ use speed_nn::training::InvalidField;
 #[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum TeacherError {
-    /// The configuration fails its own check.
     #[error("the teacher's configuration is not valid")]
     Config(#[from] InvalidField),
-    /// The augmentation could move an image completely out of the frame.
     #[error("a shift of {shift} pixels is too large for images of {shape}")]
     ShiftTooLarge { shift: usize, shape: ImageShape },
     /// Images, classes, a partition or a teacher's index that do not fit, with the expected and the found value.
     #[error("{0}")]
     Data(String),
-    /// The loss is not finite.
     #[error("teacher {teacher} diverged: its loss is {loss} at step {step}; lower the learning rate")]
     Diverged {
         teacher: usize,
@@ -26,16 +23,12 @@ pub enum TeacherError {
         step: usize,
         loss: f64,
     },
-    /// The training was told to stop.
     #[error("the training of teacher {teacher} was stopped")]
     Stopped { teacher: usize },
-    /// Fewer parameters than the network has.
     #[error("expected at least {least} parameters of the network, found {found}")]
     FewParameters { least: usize, found: usize },
-    /// Bytes that are not a teacher of the given configuration, image size and classes.
     #[error("not a saved teacher: {reason}")]
     Bytes { reason: String },
-    /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

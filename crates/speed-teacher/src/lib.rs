@@ -14,7 +14,6 @@ mod config;
 mod ensemble;
 mod error;
 mod network;
-mod schedule;
 mod teacher;
 mod train;
 mod unknown;

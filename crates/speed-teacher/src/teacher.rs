@@ -1,7 +1,5 @@
 //! A trained teacher: predictions and serialisation.
 
-use std::fmt;
-
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_core::Vote;
@@ -20,25 +18,14 @@ const DIGEST_LEN: usize = 32;
 /// Its weights and own images are as private as its partition: `Debug` shows neither.
 #[derive(Clone)]
 pub struct Teacher {
-    network: Box<dyn AnyClassifier>,
-    device: Device,
-    shape: ImageShape,
-    classes: usize,
-    own: Option<OwnImages>,
+    pub(crate) network: Box<dyn AnyClassifier>,
+    pub(crate) device: Device,
+    pub(crate) shape: ImageShape,
+    pub(crate) classes: usize,
+    pub(crate) own: Option<OwnImages>,
 }
 
 impl Teacher {
-    /// Wraps a network without gradients on `device`.
-    pub(crate) fn new(
-        network: Box<dyn AnyClassifier>,
-        device: Device,
-        shape: ImageShape,
-        classes: usize,
-        own: Option<OwnImages>,
-    ) -> Self {
-        Self { network, device, shape, classes, own }
-    }
-
     /// Returns the size of its images.
     pub fn shape(&self) -> ImageShape {
         self.shape
@@ -149,15 +136,11 @@ impl Teacher {
                 Some(own.ok_or_else(|| reject("its own images do not fit its image size and classes"))?)
             }
         };
-        Ok(Self::new(network, device.clone(), shape, classes, own))
+        Ok(Self { network, device: device.clone(), shape, classes, own })
     }
 }
 
-impl fmt::Debug for Teacher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Teacher").field("shape", &self.shape).field("classes", &self.classes).finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Teacher, this => "Teacher {{ shape: {}, classes: {}, .. }}", this.shape, this.classes);
 
 fn reject(reason: &str) -> TeacherError {
     TeacherError::Bytes { reason: reason.to_owned() }

@@ -19,7 +19,6 @@ use speed_nn::params::number_parameters;
 use speed_nn::training::{AnyClassifier, Cycle, Pixels, accuracy};
 
 use crate::config::TeacherTraining;
-use crate::schedule::learning_rate;
 use crate::{Architecture, OptimizerKind, OwnImages, Teacher, TeacherConfig, TeacherError, TeacherNetwork};
 
 #[cfg(test)]
@@ -90,7 +89,8 @@ pub fn train_teacher(
         false => Some(accuracy(network.as_ref(), data, &held_out, device)?),
     };
     let own = OwnImages::new(config.architecture.reads_vectors(), data, &images);
-    let teacher = Teacher::new(network, device.clone(), data.shape(), data.classes(), own);
+    let (shape, classes) = (data.shape(), data.classes());
+    let teacher = Teacher { network, device: device.clone(), shape, classes, own };
     let metrics = TeacherMetrics {
         steps: config.steps,
         final_loss,
@@ -101,7 +101,6 @@ pub fn train_teacher(
     Ok(TrainedTeacher { index, teacher, metrics })
 }
 
-/// Runs all steps of a network of this type.
 pub(crate) fn train<N: TeacherNetwork>(
     training: &TeacherTraining<'_>,
 ) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
@@ -130,7 +129,7 @@ fn run<N: TeacherNetwork, O: Optimizer>(
         }
         let (pixels, labels) = batches.next(N::OFFSET);
         let loss = loss(network.network(), pixels.into_tensor(device), &labels, weights.as_deref());
-        final_loss = network.step(learning_rate(config, images.len(), step), &loss).map_err(|error| match error {
+        final_loss = network.step(config.rate_at(images.len(), step), &loss).map_err(|error| match error {
             StepError::NotFinite { loss } => TeacherError::Diverged { teacher: index, step: step + 1, loss },
             StepError::Device(error) => error.into(),
         })?;
@@ -148,7 +147,6 @@ fn initial<N: TeacherNetwork>(data: &Split, streams: &Streams, device: &Device) 
     number_parameters(N::new(data.shape(), data.classes(), &mut streams.stream("weights", 0), &device))
 }
 
-/// Draws the batches of one training.
 struct Batches<'a> {
     config: &'a TeacherConfig,
     data: &'a Split,
@@ -157,7 +155,6 @@ struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// Creates the batches of `images`, which are indices into `data`; there is at least one.
     fn new(config: &'a TeacherConfig, data: &'a Split, images: &[usize], streams: &Streams) -> Self {
         Self { config, data, images: Cycle::new(images.to_vec()), stream: streams.stream("batches", 0) }
     }
@@ -220,30 +217,4 @@ fn divide(
     }
     let training = order.split_off(held_out.min(order.len()));
     (!training.is_empty()).then_some((training, order))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use speed_data::ImageShape;
-
-    #[test]
-    fn images_come_with_their_own_labels() {
-        // The grey level of an image is its number.
-        let shape = ImageShape { channels: 1, height: 16, width: 16 };
-        let pixels = (0..20).flat_map(|image| [image; 256]).collect();
-        let data = Split::new(shape, 3, pixels, (0..20).map(|image| image * 7 % 3).collect()).expect("a split");
-        let config = TeacherConfig { batch: 7, shift: 0, ..crate::config::tests::small() };
-        let some: Vec<usize> = (5..17).collect();
-        let mut batches = Batches::new(&config, &data, &some, &Streams::new(1));
-        for _ in 0..5 {
-            let (pixels, labels) = batches.next(0.0);
-            assert_eq!((pixels.count(), labels.len()), (7, 7));
-            for (image, label) in pixels.values().chunks_exact(256).zip(labels) {
-                let number = (image[0] * 255.0).round() as usize;
-                assert!(some.contains(&number), "{number} is not to be trained on");
-                assert_eq!(label, data.label(number));
-            }
-        }
-    }
 }

@@ -1,7 +1,5 @@
 //! Images unlike a teacher's own, and what a teacher does with them.
 
-use std::fmt;
-
 use rand::seq::IndexedRandom;
 use serde::{Deserialize, Serialize};
 use speed_core::Vote;
@@ -33,12 +31,6 @@ pub enum Unknown {
 }
 
 impl Unknown {
-    /// Returns whether this is the default.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Returns the vote of a teacher that lacks the classes `lacking` on an image to which it gives `label`; `None` is an empty vote. A
     /// teacher with all classes always votes: an unusual image must still be of one of them.
     pub fn vote(self, label: u8, is_like_own: bool, lacking: &[u8], stream: &mut Stream) -> Vote {
@@ -68,13 +60,11 @@ pub struct OwnImages {
     form: Form,
     /// The least cosine of an image that is like its own.
     least: f32,
-    /// The label of each compared image.
     labels: Vec<u8>,
     /// The directions of the images, one after the other.
     directions: Vec<f32>,
 }
 
-/// The form of a teacher's images.
 #[derive(Clone, Copy, PartialEq)]
 struct Form {
     shape: ImageShape,
@@ -168,7 +158,6 @@ impl OwnImages {
         }
     }
 
-    /// Returns the bytes in a teacher's file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let Self { lacking, least, labels, directions, .. } = self;
         let numbers: Vec<u8> = [least].into_iter().chain(directions).flat_map(|value| value.to_le_bytes()).collect();
@@ -202,11 +191,7 @@ impl OwnImages {
     }
 }
 
-impl fmt::Debug for OwnImages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnImages").finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(OwnImages, _this => "OwnImages {{ .. }}");
 
 impl Form {
     /// Returns the length of the square blocks whose means are compared.
@@ -215,7 +200,6 @@ impl Form {
         if self.are_vectors { 1 } else { height.max(width).div_ceil(SIDE) }
     }
 
-    /// Returns the number of values of a direction.
     fn width(self) -> usize {
         let ImageShape { channels, height, width } = self.shape;
         channels * height.div_ceil(self.block()) * width.div_ceil(self.block())
@@ -233,7 +217,9 @@ impl Form {
             let mut values = Vec::with_capacity(self.width());
             for channel in 0..channels {
                 let rows = &pixels[channel * height * width..][..height * width];
-                for (top, left) in places(height, width, block) {
+                let places =
+                    (0..height).step_by(block).flat_map(|top| (0..width).step_by(block).map(move |left| (top, left)));
+                for (top, left) in places {
                     let (bottom, right) = ((top + block).min(height), (left + block).min(width));
                     let sum: u32 = (top..bottom)
                         .flat_map(|row| &rows[row * width + left..row * width + right])
@@ -252,11 +238,6 @@ impl Form {
         }
         values
     }
-}
-
-/// Returns the top left corners of the blocks of an image, row by row.
-fn places(height: usize, width: usize, block: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..height).step_by(block).flat_map(move |top| (0..width).step_by(block).map(move |left| (top, left)))
 }
 
 /// Returns the sum of products. Eight sums, so that the compiler uses vector instructions without changing the order.

@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+
 /// Allowed difference of a value, relative to the largest absolute value of its array.
 const TOLERANCE: f64 = 1e-4;
 
@@ -56,6 +60,23 @@ impl Trace {
         self.arrays.push((Entry { name, shape: shape.to_vec() }, values.to_vec()));
     }
 
+    /// Adds all parameters of a network, or their gradients, in its order and in the `layout` of other implementations.
+    pub(crate) fn network(
+        &mut self,
+        name: &str,
+        is_input: bool,
+        network: &impl Module,
+        gradients: Option<&GradientsParams>,
+        layout: fn(usize, Array) -> Array,
+    ) {
+        let mut visitor = Visitor { gradients, arrays: Vec::new() };
+        network.visit(&mut visitor);
+        for (index, array) in visitor.arrays.into_iter().enumerate() {
+            let (name, (shape, values)) = (format!("{name}/{index}"), layout(index, array));
+            if is_input { self.input(name, &shape, &values) } else { self.result(name, &shape, &values) }
+        }
+    }
+
     /// Writes `trace.json` with names and shapes, and `trace.bin` with the values as little-endian f32.
     pub(crate) fn write(&self, folder: &Path) {
         let entries: Vec<&Entry> = self.arrays.iter().map(|(entry, _)| entry).collect();
@@ -94,4 +115,26 @@ impl Trace {
         }
         assert!(fixture.inputs.is_empty() && fixture.results.is_empty(), "the fixture has more than the trace");
     }
+}
+
+/// The shape and the values of an array.
+pub(crate) type Array = (Vec<usize>, Vec<f32>);
+
+struct Visitor<'a> {
+    gradients: Option<&'a GradientsParams>,
+    arrays: Vec<Array>,
+}
+
+impl ModuleVisitor for Visitor<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let tensor = match self.gradients {
+            Some(gradients) => gradients.get::<D>(param.id).expect("a gradient of every parameter"),
+            None => param.val().inner(),
+        };
+        self.arrays.push((tensor.dims().to_vec(), values(tensor)));
+    }
+}
+
+pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    speed_nn::device::values(tensor).expect("f32")
 }

@@ -56,13 +56,8 @@ pub enum AnswerError {
     #[error("lines of two numbers may be query,label or histograms of two classes")]
     Undecided,
     /// Lines that may refer to queries by name, while the names are not readable.
-    #[error("line {line}: {found:?} may be the name of a query, but the names of the list cannot be read")]
-    UnreadableNames {
-        /// The first line.
-        line: usize,
-        /// The cell.
-        found: String,
-    },
+    #[error("{0} may be the name of a query, but the names of the list cannot be read")]
+    UnreadableNames(String),
     /// Any other fault, with the location, the expected, and the found if it is no vote.
     #[error("{0}")]
     Invalid(String),
@@ -159,7 +154,6 @@ fn one_hot(counts: &[i64], location: Location) -> Result<Vote, AnswerError> {
     Ok(counts.iter().position(|&count| count == 1).and_then(|class| u8::try_from(class).ok()))
 }
 
-/// A record of a text, with its line number.
 struct Line {
     number: usize,
     cells: Vec<String>,
@@ -331,7 +325,6 @@ fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -
     }
 }
 
-/// The columns of queries and labels.
 struct Columns<'a> {
     key: usize,
     label: usize,
@@ -339,7 +332,6 @@ struct Columns<'a> {
     head: Option<&'a str>,
 }
 
-/// Parses lines with a query and its label.
 fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<Vote>, AnswerError> {
     let &Question { queries, classes, names, .. } = question;
     let keys = QueryKeys::choose(lines, columns, question)?;
@@ -362,9 +354,7 @@ fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Resu
 
 /// The meaning of the first cell of each line.
 enum QueryKeys<'a> {
-    /// Indices of queries.
     Numbers,
-    /// Names of queries, with their indices.
     Names(HashMap<&'a str, usize>),
 }
 
@@ -378,7 +368,7 @@ impl<'a> QueryKeys<'a> {
             QueryNames::Unreadable if columns.head == Some("query") && numbers() => return Ok(Self::Numbers),
             QueryNames::Unreadable => {
                 let found = beginning(&lines[0].cells[columns.key]);
-                return Err(AnswerError::UnreadableNames { line: lines[0].number, found });
+                return Err(AnswerError::UnreadableNames(format!("line {}: {found:?}", lines[0].number)));
             }
             QueryNames::Known(names) => names,
         };
@@ -426,7 +416,6 @@ fn number_of(cell: &str, queries: usize) -> Option<usize> {
     number(cell).and_then(|query| usize::try_from(query).ok()).filter(|query| *query < queries)
 }
 
-/// Returns the beginning of a cell, escaped for messages.
 fn beginning(cell: &str) -> String {
     printable(&cell.chars().take(100).collect::<String>())
 }

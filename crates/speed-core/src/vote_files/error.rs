@@ -11,12 +11,11 @@ pub const MAX_FILE: u64 = 256 << 20;
 /// The location of an error. In an array: row and column from 0, as in NumPy. In a text: line and column from 1, as in
 /// editors and spreadsheets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names describe the places")]
 pub enum Location {
-    /// A row of an array.
     Row(usize),
     /// An entry of an array: row and column.
     Entry(usize, usize),
-    /// A line of a text.
     Line(usize),
     /// A cell of a text: line and column.
     Cell(usize, usize),
@@ -39,7 +38,6 @@ impl fmt::Display for Location {
 pub struct TableError(pub(crate) String);
 
 impl TableError {
-    /// Returns an error about votes without the names of the classes, in a round whose classes have names. They are not shown.
     pub(crate) fn class_columns(classes: &[String]) -> Self {
         let expected = class_list(classes);
         Self(format!(
@@ -48,37 +46,26 @@ impl TableError {
         ))
     }
 
-    /// Returns an error about a missing column.
     pub(crate) fn no_column(expected: &str, found: &str) -> Self {
         Self(format!("expected a column {expected}, found {}", printable(found)))
     }
 
-    /// Returns an error about a line without a key.
     pub(crate) fn no_key(line: usize, column: &str) -> Self {
         Self(format!("line {line}: the column {column} is empty"))
     }
 
-    /// Returns an error about a key that occurs on an earlier line.
     pub(crate) fn key_twice(line: usize, key: &str, first: usize) -> Self {
         Self(format!("line {line}: {:?} occurs on line {first} already", printable(key)))
     }
 
-    /// Returns an error about a table without rows or without columns.
     pub(crate) fn empty() -> Self {
         Self("expected at least one row, found none".to_owned())
     }
 
-    /// Returns an error about a line whose number of columns differs from the first line.
     pub(crate) fn ragged(line: usize, expected: usize, found: usize) -> Self {
         Self(format!("line {line}: expected {expected} columns, found {found}"))
     }
 
-    /// Returns an error about a last column without a value or a name.
-    pub(crate) fn blank_column(column: usize) -> Self {
-        Self(format!("column {column} is empty on every line: remove it, or write NA if its votes are empty"))
-    }
-
-    /// Returns an error about a cell that is not an integer.
     pub(crate) fn number(location: Location, found: &str) -> Self {
         Self(format!("{location}: expected an integer, found {}", shown(found)))
     }
@@ -96,7 +83,6 @@ impl From<TextError> for TableError {
     }
 }
 
-/// Returns the beginning of a cell, escaped for printing.
 fn shown(found: &str) -> String {
     match found {
         "" => "nothing".to_owned(),

@@ -23,7 +23,6 @@ pub enum VotesForm {
 }
 
 impl VotesForm {
-    /// Returns the name used on command lines and in configs.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Labels => "labels",
@@ -58,27 +57,13 @@ pub struct Known {
     pub classes: Option<usize>,
 }
 
-/// The two readings of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Readings {
-    rows: usize,
-    columns: usize,
-}
-
-impl fmt::Display for Readings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, columns } = self;
-        write!(f, "as labels: {rows} teachers, {columns} queries; as histograms: {rows} queries, {columns} classes")
-    }
-}
-
 /// A table that is not votes of the given or required form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormError {
     /// Both forms are possible.
     #[error("{0}")]
-    Undecided(Readings),
+    Undecided(String),
     /// Labels whose number of classes is unknown.
     #[error("the number of classes is unknown: labels do not show classes without a vote")]
     ClassesUnknown,
@@ -110,7 +95,8 @@ pub(crate) fn decide(table: &Table, known: &Known) -> Result<VotesForm, FormErro
     let is_histograms = (2..=VoteShape::MAX_CLASSES).contains(&columns)
         && known.classes.is_none_or(|classes| classes == columns)
         && known.queries.is_none_or(|queries| queries <= rows);
-    let readings = Readings { rows, columns };
+    let readings =
+        format!("as labels: {rows} teachers, {columns} queries; as histograms: {rows} queries, {columns} classes");
     match (is_labels, is_histograms) {
         (true, false) => Ok(VotesForm::Labels),
         (false, true) => Ok(VotesForm::Histograms),

@@ -13,11 +13,8 @@ use crate::{Digest, decode_text, is_legible, printable};
 /// Largest list of queries that is read, in bytes.
 pub const MAX_QUERY_LIST: u64 = 16 << 20;
 
-/// The column of the names of pictures.
 const NAME: &str = "name";
-/// The column of the groups.
 const GROUP: &str = "group";
-/// The column of the encoder.
 const ENCODER: &str = "encoder";
 
 /// The queries of a round by their names, in order. A query is a picture, or a group of pictures with one label for all.
@@ -51,9 +48,9 @@ impl NamedQueries {
         let mut columns = None;
         while let Some((line, record)) = records.next()? {
             let Some(Columns { width, name, group, encoder }) = columns else {
-                let found = Columns::find(line, record)?;
-                columns = Some(found.columns);
-                if !found.is_header {
+                let (found, is_header) = Columns::find(line, record)?;
+                columns = Some(found);
+                if !is_header {
                     list.add(line, &record[0], None)?;
                 }
                 continue;
@@ -86,9 +83,6 @@ impl NamedQueries {
     }
 
     /// Returns a list of some of the queries, which [`Self::parse`] reads.
-    ///
-    /// # Panics
-    /// If a query does not exist, as for a slice.
     pub fn to_csv(&self, queries: Range<usize>) -> String {
         let line = |name: &str, group: &str, encoder: &str| {
             let group = self.is_grouped().then(|| format!(",{group}"));
@@ -125,9 +119,6 @@ impl NamedQueries {
     }
 
     /// Returns the names of the pictures of a query, at least one.
-    ///
-    /// # Panics
-    /// If the query does not exist, as for a slice.
     pub fn pictures(&self, query: usize) -> &[String] {
         self.groups.as_ref().map_or_else(|| std::slice::from_ref(&self.names[query]), |groups| &groups[query])
     }
@@ -138,7 +129,6 @@ impl NamedQueries {
     }
 }
 
-/// The places of the columns.
 #[derive(Clone, Copy)]
 struct Columns {
     width: usize,
@@ -147,25 +137,16 @@ struct Columns {
     encoder: Option<usize>,
 }
 
-/// The columns according to the first line.
-struct FirstLine {
-    columns: Columns,
-    /// True if the line has the names of the columns, false if it is the first picture.
-    is_header: bool,
-}
-
 impl Columns {
-    fn find(line: usize, record: &StringRecord) -> Result<FirstLine, TableError> {
+    /// Returns the columns according to the first line, and whether it has their names or is the first picture.
+    fn find(line: usize, record: &StringRecord) -> Result<(Self, bool), TableError> {
         let (width, mut name, mut group, mut encoder) = (record.len(), None, None, None);
         for (at, cell) in record.iter().enumerate() {
             let place = match cell {
                 cell if cell.eq_ignore_ascii_case(NAME) => &mut name,
                 cell if cell.eq_ignore_ascii_case(GROUP) => &mut group,
                 cell if cell.eq_ignore_ascii_case(ENCODER) => &mut encoder,
-                _ if width == 1 => {
-                    let columns = Self { width, name: 0, group: None, encoder: None };
-                    return Ok(FirstLine { columns, is_header: false });
-                }
+                _ if width == 1 => return Ok((Self { width, name: 0, group: None, encoder: None }, false)),
                 other => return Err(other_column(line, other)),
             };
             if place.replace(at).is_some() {
@@ -173,11 +154,10 @@ impl Columns {
             }
         }
         let missing = || TableError::no_column(NAME, &record.iter().collect::<Vec<_>>().join(", "));
-        Ok(FirstLine { columns: Self { width, name: name.ok_or_else(missing)?, group, encoder }, is_header: true })
+        Ok((Self { width, name: name.ok_or_else(missing)?, group, encoder }, true))
     }
 }
 
-/// The queries of the lines that were read.
 #[derive(Default)]
 struct Lines {
     /// The pictures with their lines.
@@ -185,7 +165,6 @@ struct Lines {
     /// Every query that is a picture, or every group.
     names: Vec<String>,
     groups: Vec<Vec<String>>,
-    /// The place of each group.
     places: HashMap<String, usize>,
     encoder: Option<Digest>,
 }
@@ -233,7 +212,6 @@ impl Lines {
         Ok(())
     }
 
-    /// Checks that all lines have the same encoder.
     fn check_encoder(&mut self, line: usize, cell: &str) -> Result<(), TableError> {
         let wrong = |expected: &str| {
             TableError(format!("line {line}: expected {expected}, found {:?}", printable(&beginning(cell))))
@@ -261,7 +239,6 @@ fn other_column(line: usize, found: &str) -> TableError {
     ))
 }
 
-/// Returns the beginning of a cell, for messages.
 fn beginning(cell: &str) -> String {
     cell.chars().take(100).collect()
 }

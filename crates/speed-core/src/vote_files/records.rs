@@ -8,7 +8,6 @@ use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
 use crate::vote_files::error::TableError;
 
-/// The separators of columns.
 const DELIMITERS: [char; 3] = [',', ';', '\t'];
 
 /// Returns a text as a cell of CSV, in quotes if it needs them.
@@ -29,18 +28,10 @@ pub(crate) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Creates a reader.
-    ///
-    /// # Errors
-    /// If the text uses more than one of `,`, `;` and tabs as separators.
     pub(crate) fn new(text: &'a str) -> Result<Self, TableError> {
         Self::with(text, "remove the line")
     }
 
-    /// Creates a reader of votes, which may be empty.
-    ///
-    /// # Errors
-    /// As for [`Self::new`].
     pub(crate) fn of_votes(text: &'a str) -> Result<Self, TableError> {
         Self::with(text, "write NA for an empty vote, or remove the line")
     }
@@ -55,10 +46,8 @@ impl<'a> Records<'a> {
         Ok(Self { text, reader, record: StringRecord::new(), counted: (0, 1), next })
     }
 
-    /// Returns the next record and its line, from 1, or `None` at the end. Skips blank lines.
-    ///
-    /// # Errors
-    /// If a line has separators, but no value: it may be a teacher or a query without votes, so it is not skipped.
+    /// Returns the next record and its line, from 1, or `None` at the end. Skips blank lines, but not lines of empty cells: they may
+    /// be a teacher or a query without votes.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, &StringRecord)>, TableError> {
         while self.reader.read_record(&mut self.record).expect("text in memory, of records of any length") {
             let line = self.line();

@@ -118,7 +118,9 @@ impl Table {
             )));
         }
         if is_last_blank {
-            return Err(TableError::blank_column(columns));
+            return Err(TableError(format!(
+                "column {columns} is empty on every line: remove it, or write NA if its votes are empty"
+            )));
         }
         if !has_header {
             table.check_names()?;
@@ -148,17 +150,14 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the values of a row.
     pub(crate) fn row(&self, row: usize) -> &[i64] {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns the location of a row in the file.
     pub(crate) fn location_of(&self, row: usize) -> Location {
         self.lines.get(row).map_or(Location::Row(row), |&line| Location::Line(line))
     }
 
-    /// Returns the location of an entry in the file.
     pub(crate) fn location_of_entry(&self, row: usize, column: usize) -> Location {
         self.lines.get(row).map_or(Location::Entry(row, column), |&line| Location::Cell(line, column + self.names + 1))
     }
@@ -210,7 +209,6 @@ pub fn parse_numbers(bytes: &[u8]) -> Result<WholeNumbers, TableError> {
     Ok(WholeNumbers { shape: if columns == 1 { vec![rows] } else { vec![rows, columns] }, values })
 }
 
-/// Returns whether bytes begin like an array.
 pub(crate) fn is_array(bytes: &[u8]) -> Result<bool, TableError> {
     if bytes.starts_with(b"PK\x03\x04") {
         let next = "save one array with numpy.save, or the sheet as CSV";
@@ -243,7 +241,6 @@ fn is_name_of_rows(cell: &str) -> bool {
     NAMES_OF_ROWS.contains(&cell.to_ascii_lowercase().as_str())
 }
 
-/// Returns whether a cell is an empty vote.
 pub(crate) fn is_empty_vote(cell: &str) -> bool {
     cell.is_empty() || cell == NOT_AVAILABLE || number(cell) == Some(EMPTY)
 }
@@ -258,7 +255,6 @@ pub(crate) fn number(cell: &str) -> Option<i64> {
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     cell.parse().ok().or_else(|| {
         let value: f64 = cell.parse().ok()?;
-        #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
         (value.fract() == 0.0 && value.abs() <= MAX_EXACT).then_some(value as i64)
     })
 }

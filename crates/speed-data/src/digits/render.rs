@@ -6,7 +6,6 @@ use speed_core::random::Stream;
 use super::glyphs::{Point, Stroke};
 use crate::random::bell;
 
-/// Rows and columns of an image.
 pub(super) const SIDE: usize = 28;
 
 /// Mean and standard deviation of the pen's radius in pixels.
@@ -20,7 +19,6 @@ const EDGE: (f32, f32) = (1.1, 1.9);
 /// Relative standard deviation of the brightness of inked pixels.
 const GRAIN: f32 = 0.06;
 
-/// Draws the strokes in white on black.
 pub(super) fn render(strokes: &[Stroke], stream: &mut Stream) -> [u8; SIDE * SIDE] {
     let radius = (RADIUS.0 + RADIUS.1 * bell(stream)).max(MIN_RADIUS);
     let edge = stream.random::<f32>() * (EDGE.1 - EDGE.0) + EDGE.0;
@@ -57,45 +55,10 @@ fn draw(ink: &mut [f32; SIDE * SIDE], from: Point, to: Point, radius: f32, edge:
     }
 }
 
-/// Returns the distance of a point from a line segment.
 fn distance(point: Point, from: Point, to: Point) -> f32 {
     let [along, offset] = [[to[0] - from[0], to[1] - from[1]], [point[0] - from[0], point[1] - from[1]]];
     let length2 = along[0] * along[0] + along[1] * along[1];
     let t = if length2 > 0.0 { ((offset[0] * along[0] + offset[1] * along[1]) / length2).clamp(0.0, 1.0) } else { 0.0 };
     let [x, y] = [offset[0] - t * along[0], offset[1] - t * along[1]];
     (x * x + y * y).sqrt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_to_lines_and_their_ends() {
-        for (point, expected) in [([5.0, 3.0], 3.0), ([-3.0, 4.0], 5.0), ([14.0, -3.0], 5.0), ([4.0, 0.0], 0.0)] {
-            assert!((distance(point, [0.0, 0.0], [10.0, 0.0]) - expected).abs() < 1e-6, "{point:?}");
-        }
-        assert_eq!(distance([3.0, 4.0], [0.0, 0.0], [0.0, 0.0]), 5.0, "a line of no length is a point");
-    }
-
-    #[test]
-    fn a_line_has_the_area_of_its_width_and_soft_edges() {
-        let mut ink = [0.0; SIDE * SIDE];
-        draw(&mut ink, [4.3, 14.2], [23.3, 14.2], 1.5, 1.2);
-        let column: f32 = (0..SIDE).map(|y| ink[y * SIDE + 14]).sum();
-        assert!((column - 3.0).abs() < 0.15, "a pen of radius 1.5 is 3 pixels wide, not {column}");
-        assert!(ink.iter().any(|&ink| ink > 0.0 && ink < 1.0) && ink.contains(&1.0));
-        assert_eq!(ink[0], 0.0);
-    }
-
-    #[test]
-    fn lines_outside_the_image_leave_no_trace_and_do_not_panic() {
-        let mut ink = [0.0; SIDE * SIDE];
-        for [x, y] in [[-50.0, 3.0], [90.0, 3.0], [3.0, -50.0], [3.0, 90.0]] {
-            draw(&mut ink, [x, y], [x + 5.0, y + 5.0], 2.0, 1.0);
-        }
-        assert!(ink.iter().all(|&ink| ink == 0.0));
-        draw(&mut ink, [-10.0, 14.0], [40.0, 14.0], 1.0, 1.0);
-        assert_eq!(ink[14 * SIDE], 1.0);
-    }
 }

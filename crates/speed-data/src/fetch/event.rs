@@ -1,7 +1,5 @@
 //! The events of a download.
 
-use std::path::PathBuf;
-
 /// An event of one file during [`fetch`](super::fetch).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -15,15 +13,9 @@ pub struct FetchProgress {
 /// An event of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the names describe the fields")]
 pub enum FetchEvent {
-    /// A valid file exists already and is kept.
-    Existing {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// A request is sent.
     Request {
-        /// The address.
         url: String,
         /// Bytes that exist already, from an earlier attempt.
         from: u64,
@@ -36,15 +28,5 @@ pub enum FetchEvent {
         total: Option<u64>,
     },
     /// A mirror failed; the next one is tried.
-    Failed {
-        /// The address.
-        url: String,
-        /// The cause.
-        reason: String,
-    },
-    /// The file passed every check and is in place.
-    Done {
-        /// Its path.
-        path: PathBuf,
-    },
+    Failed { url: String, reason: String },
 }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// The unfinished file `TARGET.part`, open for appending and locked.
 pub(super) struct PartialFile {
     file: File,
-    path: PathBuf,
-    len: u64,
+    pub(super) path: PathBuf,
+    pub(super) len: u64,
 }
 
 impl PartialFile {
@@ -33,21 +33,12 @@ impl PartialFile {
         Ok(Self { file, path, len })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.len
-    }
-
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), DataError> {
         self.file.write_all(bytes).map_err(io_error("write", &self.path))?;
         self.len += bytes.len() as u64;
         Ok(())
     }
 
-    /// Empties the file.
     pub(super) fn clear(&mut self) -> Result<(), DataError> {
         let cleared = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
         cleared.map_err(io_error("write", &self.path))?;

@@ -37,7 +37,7 @@ pub(super) fn append(
 ) -> Result<bool, Stopped> {
     let remote = |error: ureq::Error| Stopped::Remote(error.to_string());
     let mut request = agent(url).get(url);
-    let from = part.len();
+    let from = part.len;
     if from > 0 {
         request = request.header(RANGE, format!("bytes={from}-"));
     }
@@ -56,7 +56,7 @@ pub(super) fn append(
         status => return Err(Stopped::Remote(format!("expected HTTP status 200 or 206, found {}", status.as_u16()))),
     };
 
-    let total = response.body().content_length().map(|rest| part.len().saturating_add(rest));
+    let total = response.body().content_length().map(|rest| part.len.saturating_add(rest));
     if let Some(total) = total.filter(|&total| total > limit) {
         return Err(Stopped::Remote(format!("the file is too long: expected at most {limit} bytes, found {total}")));
     }
@@ -67,12 +67,12 @@ pub(super) fn append(
         if count == 0 {
             return Ok(resumed);
         }
-        if part.len() + count as u64 > limit {
+        if part.len + count as u64 > limit {
             part.clear().map_err(Stopped::Local)?;
             return Err(Stopped::Remote(format!("the file is too long: expected at most {limit} bytes")));
         }
         part.append(&buffer[..count]).map_err(Stopped::Local)?;
-        emit(FetchEvent::Received { bytes: part.len(), total });
+        emit(FetchEvent::Received { bytes: part.len, total });
     }
 }
 

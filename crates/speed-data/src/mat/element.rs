@@ -106,8 +106,8 @@ pub(super) struct Array<'a> {
     source: &'a mut dyn Read,
     class: u8,
     is_complex: bool,
-    name: String,
-    dims: Vec<usize>,
+    pub(super) name: String,
+    pub(super) dims: Vec<usize>,
     /// The type of the numbers, if it is known already.
     kind: Option<u32>,
     /// The numbers of a small element, which are stored in its tag.
@@ -134,15 +134,6 @@ impl<'a> Array<'a> {
         Ok(Some(Self { source, class, is_complex: flags & 8 != 0, name, dims, kind: None, small: None }))
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn dims(&self) -> &[usize] {
-        &self.dims
-    }
-
-    /// Returns the error for dimensions other than `expected`.
     pub(super) fn wrong_dims(&self, expected: &str) -> MatError {
         MatError::wrong(format!("the dimensions of `{}`", self.name), expected, format!("{:?}", self.dims))
     }
@@ -157,7 +148,6 @@ impl<'a> Array<'a> {
         Ok(())
     }
 
-    /// Reads the next bytes of an array of bytes.
     pub(super) fn read_bytes(&mut self, bytes: &mut [u8]) -> Result<(), MatError> {
         let part = format!("`{}`", self.name);
         match &mut self.small {
@@ -166,7 +156,6 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// Reads the next number, of any type.
     pub(super) fn read_number(&mut self) -> Result<f64, MatError> {
         let kind = self.numbers()?;
         let mut bytes = [0; 8];
@@ -214,7 +203,6 @@ impl<'a> Array<'a> {
     }
 }
 
-/// Type and length of an element.
 struct Tag {
     kind: u32,
     length: u64,
@@ -259,7 +247,6 @@ fn list(source: &mut dyn Read, kind: u32, part: &str) -> Result<Vec<u8>, MatErro
     Ok(bytes)
 }
 
-/// Returns the number of bytes of one number.
 fn width(kind: u32) -> Option<usize> {
     match kind {
         INT8 | UINT8 => Some(1),

@@ -20,7 +20,6 @@ fn element(kind: u32, bytes: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &(bytes.len() as u32).to_le_bytes(), bytes, &padding].concat()
 }
 
-/// Returns an array of this class whose numbers have this type.
 fn array(name: &str, class: u8, dims: &[i32], kind: u32, numbers: &[u8]) -> Vec<u8> {
     let dims: Vec<u8> = dims.iter().flat_map(|size| size.to_le_bytes()).collect();
     let parts = [

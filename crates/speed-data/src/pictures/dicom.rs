@@ -243,7 +243,6 @@ impl Attributes<'_> {
         Ok(Some(u16::from_le_bytes(bytes)))
     }
 
-    /// Returns a number within a range.
     fn within(&self, at: Attribute, range: std::ops::RangeInclusive<u16>, next: &str) -> Result<u16, String> {
         let [least, most] = [range.start(), range.end()];
         let expected = if least == most { least.to_string() } else { format!("{least} to {most}") };
@@ -265,7 +264,6 @@ impl Attributes<'_> {
     }
 }
 
-/// The form of the stored values.
 struct Form {
     rows: u32,
     columns: u32,

@@ -44,7 +44,6 @@ impl fmt::Display for PassedOver {
     }
 }
 
-/// The files found so far that are not pictures.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     pub(super) count: usize,
@@ -64,16 +63,13 @@ impl Others {
     }
 }
 
-/// The fault of a name that is not Unicode text.
 const NAME: &str = "expected a name in Unicode, found other bytes; rename the file or folder";
-/// The fault of a directory without pictures.
 pub(super) const EMPTY: &str = if cfg!(feature = "dicom") {
     "expected PNG, JPEG or DICOM pictures in the folder, found none"
 } else {
     "expected PNG or JPEG pictures in the folder, found none"
 };
 
-/// Lists the names in a directory in sorted order.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>, DataError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(io_error("read", folder))? {
@@ -84,13 +80,11 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, DataError> {
     Ok(names)
 }
 
-/// Reads and decodes a picture.
 pub(super) fn read_picture(path: &Path) -> Result<DynamicImage, DataError> {
     let bytes = read_regular(path, MAX_FILE).map_err(io_error("read", path))?;
     decode(bytes).map_err(|problem| bad_file(path, problem))
 }
 
-/// Resizes a picture, if there is a size.
 pub(super) fn resized(picture: DynamicImage, size: Option<Size>) -> DynamicImage {
     match size {
         Some(Size { height, width }) => picture.resize_exact(width, height, FilterType::Triangle),
@@ -98,7 +92,6 @@ pub(super) fn resized(picture: DynamicImage, size: Option<Size>) -> DynamicImage
     }
 }
 
-/// Adds a picture, channel by channel.
 pub(super) fn write(picture: &DynamicImage, is_colour: bool, pixels: &mut Vec<u8>) {
     if is_colour {
         let picture = picture.to_rgb8();

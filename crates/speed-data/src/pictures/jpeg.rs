@@ -40,7 +40,6 @@ pub(super) fn check(bytes: &[u8]) -> Result<ColorSpace, String> {
 /// The numbers of Huffman codes of 1 to 16 bits, and a symbol for each code.
 type Table<'a> = (&'a [u8; 16], &'a [u8]);
 
-/// The state of a file that is being read.
 #[derive(Default)]
 struct File<'a> {
     bytes: &'a [u8],
@@ -86,7 +85,6 @@ impl<'a> File<'a> {
         if fill > 0 { Ok(marker) } else { Err(self.damaged("a marker", format!("{marker:02x}"))) }
     }
 
-    /// Reads the segment after a marker and returns its content.
     fn segment(&mut self) -> Result<&'a [u8], String> {
         let rest = &self.bytes[self.position..];
         let length = rest.first_chunk().map_or(0, |&length| u16::from_be_bytes(length).into());
@@ -224,7 +222,6 @@ impl<'a> File<'a> {
     }
 }
 
-/// A scan: its components with their tables of DC and AC coefficients, and its first and last coefficient.
 #[derive(Default)]
 struct Scan<'a> {
     parts: Vec<(usize, [Option<Table<'a>>; 2])>,
@@ -234,7 +231,6 @@ struct Scan<'a> {
     is_refinement: bool,
 }
 
-/// Coded data between two markers. Errors name the expected data.
 #[derive(Default)]
 struct Data {
     /// The data without stuffed bytes, and four zeros.
@@ -264,7 +260,6 @@ impl Data {
         next.map_or(0, |&next| u32::from_be_bytes(next) << (self.taken % 8) >> 16)
     }
 
-    /// Takes up to 16 bits.
     fn take(&mut self, bits: u32) -> Result<u32, &'static str> {
         let value = self.next() >> (16 - bits);
         self.taken += bits as usize;

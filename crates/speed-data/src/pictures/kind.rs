@@ -12,14 +12,12 @@ use crate::error::io_error;
 /// Number of bytes that distinguish all formats.
 const HEAD: u64 = 352;
 
-/// A picture's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Png,
     Jpeg,
     #[cfg(feature = "dicom")]
     Dicom,
-    /// An unsupported format.
     Other(&'static str),
 }
 
@@ -41,7 +39,6 @@ const DICOM: &str = "a DICOM picture; use the program of a release, or build it 
 /// A NIfTI volume, with the next step.
 const NIFTI: &str = "a NIfTI volume; save its slices as PNG pictures";
 
-/// Returns the name of an unsupported format.
 fn other(bytes: &[u8]) -> Option<&'static str> {
     let starts = [
         (&b"GIF8"[..], "a GIF picture"),
@@ -111,7 +108,6 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the fault of a file of a kind that is not read.
 pub(super) fn not_read(what: &str) -> String {
     let pictures = if cfg!(feature = "dicom") { "PNG, JPEG or DICOM" } else { "PNG or JPEG" };
     format!("expected {pictures} pictures in a class's folder, found {what}")

@@ -256,3 +256,39 @@ fn pictures_of_16_bits_that_use_few_of_them_are_refused() {
     assert!(error.contains("deep.png") && error.contains("4095 of 65535"), "{error}");
     assert!(deep(65_534).is_ok() && deep(0).is_ok());
 }
+
+#[test]
+fn given_classes_fix_the_labels_and_may_be_empty() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    ["dog/1.png", "cat/1.png", "cat/2.png"].iter().for_each(|name| picture(&folder, name, [3, 2], [7; 3]));
+    let load = |classes: Option<&[String]>| load_labelled(folder.path(), COLOUR, classes).expect("pictures");
+    let refused = |classes: Option<&[&str]>| {
+        let classes = classes.map(|classes| classes.iter().map(|class| (*class).to_owned()).collect::<Vec<_>>());
+        load_labelled(folder.path(), COLOUR, classes.as_deref()).expect_err("refused").to_string()
+    };
+    let found = load(None);
+    assert_eq!((found.class_names.join(" "), found.images.len(), found.empty.len()), ("cat dog".to_owned(), 3, 0));
+    let classes = ["owl", "dog", "cat"].map(str::to_owned);
+    let given = load(Some(&classes));
+    assert_eq!((&given.class_names[..], &given.empty[..]), (&classes[..], &["owl".to_owned()][..]));
+    for (image, file) in given.files.iter().enumerate() {
+        let class = &classes[usize::from(given.images.label(image))];
+        assert!(file.starts_with(folder.path().join(class)), "{}", file.display());
+    }
+    assert_eq!(given.files, found.files, "the order does not depend on the classes");
+    let text = refused(Some(&["cat", "owl"]));
+    assert!(text.contains("dog") && text.contains("cat, owl"), "{text}");
+    assert!(refused(Some(&["cat"])).contains("dog"));
+    fs::create_dir(folder.path().join("owl")).expect("a folder");
+    assert!(refused(None).contains("found none"));
+    assert_eq!(load(Some(&classes)).empty, ["owl"]);
+}
+
+#[test]
+fn pictures_without_labels_keep_the_order_of_their_names() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    (0..).zip(["b.png", "a/2.png", "a/1.png"]).for_each(|(red, name)| picture(&folder, name, [3, 2], [red, 0, 0]));
+    let found = load_unlabelled(folder.path(), COLOUR, 4).expect("pictures");
+    assert_eq!(found.files, ["a/1.png", "a/2.png", "b.png"].map(|name| folder.path().join(name)));
+    assert_eq!((found.images.pixels(0)[0], found.images.classes()), (2, 4));
+}

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use speed_core::random::Stream;
 
-use super::canvas::{Canvas, SIDE};
+use super::{Canvas, SIDE};
 use crate::random::bell;
 
 /// The largest number of passes of blur, each of variance 1/2 pixel.
@@ -13,7 +13,6 @@ const LIGHT: f32 = 0.15;
 /// Largest standard deviation of the noise.
 const NOISE: f32 = 0.055;
 
-/// Applies the effects to an image.
 pub(super) fn take(canvas: &mut Canvas, stream: &mut Stream) {
     let middle = 0.5 * (SIDE - 1) as f32;
     let [across, down] = [(); 2].map(|()| LIGHT * bell(stream) / middle);

@@ -5,7 +5,6 @@ use speed_core::random::Stream;
 
 use crate::{DataError, ImageShape, Split};
 
-/// Handwritten digits by their class.
 pub(super) struct Glyphs<'a> {
     images: &'a Split,
     pub(super) by_class: Vec<Vec<usize>>,
@@ -38,7 +37,6 @@ impl<'a> Glyphs<'a> {
     }
 }
 
-/// One handwritten digit.
 #[derive(Clone, Copy)]
 pub(super) struct Glyph<'a> {
     pixels: &'a [u8],

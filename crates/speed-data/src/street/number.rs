@@ -3,8 +3,8 @@
 use rand::RngExt;
 use speed_core::random::Stream;
 
-use super::canvas::{Canvas, Colour, SIDE};
 use super::glyphs::{Glyph, Glyphs};
+use super::{Canvas, Colour, SIDE};
 use crate::random::bell;
 
 /// Height of a digit's image in pixels; the digit takes five sevenths of it.
@@ -24,7 +24,6 @@ const DISTANCE: (f32, f32) = (0.56, 0.76);
 /// Share of numbers with a shadow.
 const SHADOWS: f64 = 0.2;
 
-/// Writes the number with this paint.
 pub(super) fn write(canvas: &mut Canvas, glyphs: &Glyphs<'_>, label: usize, paint: Colour, stream: &mut Stream) {
     let mut digits: Vec<(Glyph<'_>, f32)> = vec![(glyphs.of_class(label, stream), 0.0)];
     for side in [-1.0, 1.0] {

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use speed_core::random::Stream;
 
-use super::canvas::{Canvas, Colour, SIDE};
+use super::{Canvas, Colour, SIDE};
 
 /// Difference in brightness between paint and wall: from barely visible to clear.
 const CONTRAST: (f32, f32) = (0.20, 0.60);
@@ -28,7 +28,6 @@ pub(super) fn paint(canvas: &mut Canvas, stream: &mut Stream) -> Colour {
     paint
 }
 
-/// Returns a colour of this brightness.
 fn colour(brightness: f32, stream: &mut Stream) -> Colour {
     let hue: Colour = std::array::from_fn(|_| HUE * (stream.random::<f32>() - 0.5));
     let mean = (hue[0] + hue[1] + hue[2]) / 3.0;

@@ -5,6 +5,7 @@ use std::io::Cursor;
 use image::codecs::png::PngEncoder;
 use image::imageops::{FilterType, resize};
 use image::{DynamicImage, GrayImage, ImageEncoder, RgbImage};
+use speed_student::Picture;
 
 use crate::error::ExperimentError;
 
@@ -13,19 +14,6 @@ pub(crate) const SHEET_COLUMNS: usize = 10;
 
 /// Maximum number of queries in a sheet: a sheet of 1,000 would take about 1,000 kilobytes.
 pub(crate) const SHOWN_QUERIES: usize = 200;
-
-/// A picture: `height * width * channels` bytes, row by row, the channels of a pixel contiguous.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Picture {
-    /// Width in pixels.
-    pub width: usize,
-    /// Height in pixels.
-    pub height: usize,
-    /// Channels. Unless there are one or three, only the first is drawn.
-    pub channels: usize,
-    /// Bytes of all pixels.
-    pub pixels: Vec<u8>,
-}
 
 /// Returns a picture as a PNG file.
 pub(crate) fn png(picture: Picture) -> Result<Vec<u8>, ExperimentError> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use speed_data::Images as Unlabelled;
-use speed_student::pool::{Clusters, Features, MapParts, PoolMap};
+use speed_student::pool::{Cluster, Features, MapParts, PoolMap};
 
 use super::complete::complete;
 use super::context::Context;
@@ -25,7 +25,7 @@ pub(crate) struct MappedPool {
 
 impl MappedPool {
     /// Computes the clusters of the run's queries.
-    pub(super) fn clusters(&self, context: &Context<'_>) -> Clusters {
+    pub(super) fn clusters(&self, context: &Context<'_>) -> Vec<Cluster> {
         divide_pool(&self.map, context.config.queries.count, &context.streams, context.progress)
     }
 }

@@ -242,7 +242,6 @@ impl Stage for QueriesStage<'_> {
         };
         let count = context.config.queries.count;
         let clusters = mapped.clusters(context);
-        let clusters = clusters.all();
         if clusters.len() < count {
             let found = format!("the pool has {} different clusters", clusters.len());
             let fault = format!("{found}, expected {count}: reduce queries.count");

@@ -8,10 +8,11 @@ use speed_core::random::{Stream, Streams};
 use speed_data::Split;
 use speed_data::digits::{DigitsConfig, generate};
 use speed_data::partition::{blocks, unequal};
+use speed_student::Picture;
 
 use super::{check_new, exists};
 use crate::error::ExperimentError;
-use crate::report::{Picture, png};
+use crate::report::png;
 use crate::store::write_folder;
 
 /// The directories of the organisations.

@@ -103,14 +103,14 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
             let vectors = pool.encoded(images.images, &images.names, encoder.as_ref(), options.threads, progress)?;
             let map = map_pool(Images::new(&vectors), features, &streams, options.threads, progress)?;
             let clusters = divide_pool(&map, *count, &streams, progress);
-            let found = clusters.all().len();
+            let found = clusters.len();
             if found < *count {
                 let expected =
                     format_args!("expected {count} different clusters of images, found {found}: reduce --count");
                 return Err(ExperimentError::input(&pool.path, expected));
             }
             let is_grouped = matches!(choice, QueriesChoice::Groups(_));
-            (images.names.len(), of_clusters(clusters.all(), &images.names, is_grouped))
+            (images.names.len(), of_clusters(&clusters, &images.names, is_grouped))
         }
     };
     let images = lines.len();

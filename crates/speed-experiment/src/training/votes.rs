@@ -437,7 +437,7 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
         votes.extend(found);
     }
     let shape = VoteShape::new(teachers, names.len(), options.classes.len()).map_err(VotesError::from)?;
-    let counts = Votes::new(shape, votes)?.all_counts();
+    let votes = Votes::new(shape, votes)?;
     let mut report = PluralityReport {
         out: options.out.clone(),
         teachers,
@@ -448,13 +448,13 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
     };
     let mut lines = "query,label\n".to_owned();
     for query in 0..names.len() {
-        let Some(winner) = counts.plurality(query).map(usize::from) else {
+        let Some(winner) = votes.plurality(query).map(usize::from) else {
             report.unanswered += 1;
             lines += &format!("{query},\n");
             continue;
         };
         report.labels[winner] += 1;
-        report.unanimous += usize::from(counts.query(query)[winner] as usize == teachers);
+        report.unanimous += usize::from(votes.counts(query)[winner] as usize == teachers);
         lines += &format!("{query},{}\n", csv_cell(&options.classes.name(winner)));
     }
     write_output(&options.out, lines.as_bytes())?;

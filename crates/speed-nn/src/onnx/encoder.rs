@@ -87,34 +87,22 @@ impl Encoder {
         Err(OnnxError::form(expected, found).advising("check the encoder's mean and deviation, or use another encoder"))
     }
 
-    /// Returns the shape of its pictures.
-    pub fn shape(&self) -> ImageShape {
-        self.input.shape
-    }
-
-    /// Returns whether a run of the model may have several pictures.
-    pub fn is_variable(&self) -> bool {
-        self.input.is_variable
-    }
-
-    /// Returns the number of values of a vector.
-    pub fn width(&self) -> usize {
-        self.width
+    speed_core::getters! {
+        /// Returns the shape of its pictures.
+        shape: ImageShape = input.shape,
+        /// Returns whether a run of the model may have several pictures.
+        is_variable: bool = input.is_variable,
+        /// Returns the number of values of a vector.
+        width: usize,
+        /// Returns the digest of the model's bytes, its external weights and its preparation.
+        digest: Digest,
+        /// Returns the preparation of its pictures.
+        preparation: &EncoderPreparation,
     }
 
     /// Returns the shape of a vector as an image of one row.
     pub fn vectors_shape(&self) -> ImageShape {
         ImageShape { channels: 1, height: 1, width: self.width }
-    }
-
-    /// Returns the digest of the model's bytes, its external weights and its preparation.
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// Returns the preparation of its pictures.
-    pub fn preparation(&self) -> &EncoderPreparation {
-        &self.preparation
     }
 
     /// Returns the vector of a picture of its [`shape`](Self::shape), whose bytes are ordered channel, row, column. Only the
@@ -181,17 +169,12 @@ impl Encoder {
         Ok(values)
     }
 
-    /// Returns the model with its weights, and its input.
     pub(crate) fn parts(&self) -> (&ModelProto, &Input) {
         (&self.model, &self.input)
     }
 }
 
-impl std::fmt::Debug for Encoder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Encoder").field("preparation", &self.preparation).finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Encoder, this => "Encoder {{ preparation: {:?}, .. }}", this.preparation);
 
 /// Returns the complete preparation, and the prepared values of the 256 bytes in every channel.
 fn prepared(

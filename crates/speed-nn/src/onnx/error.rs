@@ -13,13 +13,11 @@ use crate::training::TraceError;
 #[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum OnnxError {
-    /// The network's operations cannot be recorded.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// A network without a form in ONNX here, or a model without the form that is needed.
     #[error("expected {expected}, found {}", printable(found))]
     Form { expected: String, found: String },
-    /// The model computes other logits than its network.
     #[error(
         "expected the network's logits within {expected} of the largest, found a difference of {found}: nothing was written"
     )]
@@ -28,13 +26,10 @@ pub enum OnnxError {
         expected: f32,
         found: f32,
     },
-    /// The runtime refuses the model or its images, or stopped.
     #[error("the runtime tract {fault}: {}", printable(reason))]
     Runtime { fault: &'static str, reason: String },
-    /// A file of a model cannot be read.
     #[error("cannot read {}: {error}", printable_path(path))]
     Unreadable { path: PathBuf, error: io::Error },
-    /// The network's own logits could not be computed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

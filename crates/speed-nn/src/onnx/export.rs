@@ -142,11 +142,7 @@ impl Front {
     }
 }
 
-impl std::fmt::Debug for Export<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Export").field("shape", &self.shape).field("pixels", &self.pixels).finish_non_exhaustive()
-    }
-}
+speed_core::debug_as!(Export<'_>, this => "Export {{ shape: {}, pixels: {:?}, .. }}", this.shape, this.pixels);
 
 /// Returns the largest difference between the logits of a model and of its network, as a fraction of the largest logit, or of 1
 /// if that is greater. It is taken over `images` images of random bytes. The bytes of an encoder's vectors are compared,

@@ -54,7 +54,6 @@ pub(crate) fn embed(
     Ok(digests)
 }
 
-/// The part of a file that holds a tensor.
 struct Part<'a> {
     file: &'a str,
     offset: u64,
@@ -110,7 +109,6 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Returns the number of bytes of a tensor's values.
 fn length(tensor: &TensorProto) -> Option<u64> {
     let width = match DataType::try_from(tensor.data_type).ok()? {
         DataType::Bool | DataType::Int8 | DataType::Uint8 => 1,

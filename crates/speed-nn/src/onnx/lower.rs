@@ -37,12 +37,10 @@ impl<'a> Lowering<'a> {
         Self { graph, values: Values::new(trace, trace.captured.graph.inputs[0], images), shapes }
     }
 
-    /// Returns the name of a tensor's value.
     pub(crate) fn name(&mut self, tensor: &TensorIr) -> Result<String, OnnxError> {
         self.values.name(tensor, &mut self.graph)
     }
 
-    /// Adds the nodes of an operation.
     pub(crate) fn operation(&mut self, operation: &OperationIr) -> Result<(), OnnxError> {
         let done = match operation {
             OperationIr::Init(_) | OperationIr::Drop(_) => true,
@@ -62,119 +60,109 @@ impl<'a> Lowering<'a> {
 
     fn base(&mut self, operation: &BaseOperationIr) -> Result<bool, OnnxError> {
         match operation {
-            BaseOperationIr::Reshape(reshape) => {
-                let Some(shape) = self.target(&reshape.out, -1) else { return Ok(false) };
-                self.shaped("Reshape", &reshape.input, &shape, &reshape.out)?;
-            }
-            BaseOperationIr::Expand(expand) => {
-                // A length of 1 keeps that of the input.
-                let Some(shape) = self.target(&expand.out, 1) else { return Ok(false) };
-                self.shaped("Expand", &expand.input, &shape, &expand.out)?;
-            }
+            BaseOperationIr::Reshape(reshape) => self.shaped("Reshape", &reshape.input, -1, &reshape.out),
+            // A length of 1 keeps that of the input.
+            BaseOperationIr::Expand(expand) => self.shaped("Expand", &expand.input, 1, &expand.out),
             BaseOperationIr::SwapDims(swap) => {
                 let mut axes: Vec<usize> = (0..swap.out.shape.num_dims()).collect();
                 axes.swap(swap.dim1, swap.dim2);
-                self.values.permute(&swap.input, &axes, &swap.out, &mut self.graph)?;
+                self.values.permute(&swap.input, &axes, &swap.out, &mut self.graph).map(|()| true)
             }
             BaseOperationIr::Permute(permute) => {
-                self.values.permute(&permute.input, &permute.axes, &permute.out, &mut self.graph)?;
+                self.values.permute(&permute.input, &permute.axes, &permute.out, &mut self.graph).map(|()| true)
             }
-            BaseOperationIr::Slice(slice) => return self.slice(slice),
+            BaseOperationIr::Slice(slice) => self.slice(slice),
             BaseOperationIr::Cat(cat) => {
                 let tensors: Vec<Operand<'_>> = cat.tensors.iter().map(Tensor).collect();
-                self.along("Concat", &tensors, cat.dim, &cat.out)?;
+                self.along("Concat", &tensors, cat.dim, &cat.out)
             }
             BaseOperationIr::MaskWhere(mask) => {
-                self.each("Where", &[Tensor(&mask.mask), Tensor(&mask.value), Tensor(&mask.tensor)], &mask.out)?;
+                self.each("Where", &[Tensor(&mask.mask), Tensor(&mask.value), Tensor(&mask.tensor)], &mask.out)
             }
             BaseOperationIr::MaskFill(mask) if is_f32(&mask.tensor) => {
-                self.each("Where", &[Tensor(&mask.mask), Number(mask.value), Tensor(&mask.tensor)], &mask.out)?;
+                self.each("Where", &[Tensor(&mask.mask), Number(mask.value), Tensor(&mask.tensor)], &mask.out)
             }
-            BaseOperationIr::Zeros(creation) => return self.filled(&creation.out, ScalarIr::Float(0.0)),
-            BaseOperationIr::Ones(creation) => return self.filled(&creation.out, ScalarIr::Float(1.0)),
-            _ => return Ok(false),
+            BaseOperationIr::Zeros(creation) => self.filled(&creation.out, ScalarIr::Float(0.0)),
+            BaseOperationIr::Ones(creation) => self.filled(&creation.out, ScalarIr::Float(1.0)),
+            _ => Ok(false),
         }
-        Ok(true)
     }
 
     fn numeric(&mut self, operation: &NumericOperationIr) -> Result<bool, OnnxError> {
         use NumericOperationIr as Op;
         match operation {
-            Op::Add(op) => self.each("Add", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
-            Op::Sub(op) => self.each("Sub", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
-            Op::Mul(op) => self.each("Mul", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
-            Op::Div(op) => self.each("Div", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
-            Op::Greater(op) => self.each("Greater", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
-            Op::Lower(op) => self.each("Less", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
-            Op::GreaterEqual(op) => self.each("GreaterOrEqual", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
-            Op::LowerEqual(op) => self.each("LessOrEqual", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
-            Op::AddScalar(op) => return self.with_number("Add", op),
-            Op::SubScalar(op) => return self.with_number("Sub", op),
-            Op::MulScalar(op) => return self.with_number("Mul", op),
-            Op::DivScalar(op) => return self.with_number("Div", op),
-            Op::ClampMin(op) => return self.with_number("Max", op),
-            Op::ClampMax(op) => return self.with_number("Min", op),
-            Op::GreaterElem(op) => return self.with_number("Greater", op),
-            Op::LowerElem(op) => return self.with_number("Less", op),
+            Op::Add(op) => self.each("Add", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
+            Op::Sub(op) => self.each("Sub", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
+            Op::Mul(op) => self.each("Mul", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
+            Op::Div(op) => self.each("Div", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
+            Op::Greater(op) => self.each("Greater", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
+            Op::Lower(op) => self.each("Less", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
+            Op::GreaterEqual(op) => self.each("GreaterOrEqual", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
+            Op::LowerEqual(op) => self.each("LessOrEqual", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
+            Op::AddScalar(op) => self.with_number("Add", op),
+            Op::SubScalar(op) => self.with_number("Sub", op),
+            Op::MulScalar(op) => self.with_number("Mul", op),
+            Op::DivScalar(op) => self.with_number("Div", op),
+            Op::ClampMin(op) => self.with_number("Max", op),
+            Op::ClampMax(op) => self.with_number("Min", op),
+            Op::GreaterElem(op) => self.with_number("Greater", op),
+            Op::LowerElem(op) => self.with_number("Less", op),
             Op::PowiScalar(op) if op.rhs.elem::<i64>() == 2 => {
-                self.each("Mul", &[Tensor(&op.lhs), Tensor(&op.lhs)], &op.out)?;
+                self.each("Mul", &[Tensor(&op.lhs), Tensor(&op.lhs)], &op.out)
             }
-            Op::PowiScalar(op) => return self.with_number("Pow", op),
+            Op::PowiScalar(op) => self.with_number("Pow", op),
             Op::Clamp(op) if is_f32(&op.tensor) => {
-                self.each("Clip", &[Tensor(&op.tensor), Number(op.min), Number(op.max)], &op.out)?;
+                self.each("Clip", &[Tensor(&op.tensor), Number(op.min), Number(op.max)], &op.out)
             }
-            Op::Abs(op) => self.each("Abs", &[Tensor(&op.input)], &op.out)?,
-            Op::Neg(op) => self.each("Neg", &[Tensor(&op.input)], &op.out)?,
-            Op::Full(full) => return self.filled(&full.out, full.value),
-            Op::MeanDim(op) => self.reduce("ReduceMean", &op.input, op.axis, &op.out)?,
-            Op::MaxDim(op) => self.reduce("ReduceMax", &op.input, op.axis, &op.out)?,
-            Op::MinDim(op) => self.reduce("ReduceMin", &op.input, op.axis, &op.out)?,
-            Op::SumDim(op) => self.reduce("ReduceSum", &op.input, op.axis, &op.out)?,
-            Op::Pad(op) => return self.pad(op),
-            _ => return Ok(false),
+            Op::Abs(op) => self.each("Abs", &[Tensor(&op.input)], &op.out),
+            Op::Neg(op) => self.each("Neg", &[Tensor(&op.input)], &op.out),
+            Op::Full(full) => self.filled(&full.out, full.value),
+            Op::MeanDim(op) => self.reduce("ReduceMean", &op.input, op.axis, &op.out),
+            Op::MaxDim(op) => self.reduce("ReduceMax", &op.input, op.axis, &op.out),
+            Op::MinDim(op) => self.reduce("ReduceMin", &op.input, op.axis, &op.out),
+            Op::SumDim(op) => self.reduce("ReduceSum", &op.input, op.axis, &op.out),
+            Op::Pad(op) => self.pad(op),
+            _ => Ok(false),
         }
-        Ok(true)
     }
 
     fn float(&mut self, operation: &FloatOperationIr) -> Result<bool, OnnxError> {
         use FloatOperationIr as Op;
         match operation {
-            Op::Exp(op) => self.each("Exp", &[Tensor(&op.input)], &op.out)?,
-            Op::Log(op) => self.each("Log", &[Tensor(&op.input)], &op.out)?,
+            Op::Exp(op) => self.each("Exp", &[Tensor(&op.input)], &op.out),
+            Op::Log(op) => self.each("Log", &[Tensor(&op.input)], &op.out),
             Op::Log1p(op) => {
                 let (input, one) = (self.name(&op.input)?, self.graph.number(1.0));
                 let sum = self.graph.node("Add", vec![input, one], vec![]);
-                self.put("Log", vec![sum], vec![], &[&op.input], &op.out);
+                self.put("Log", vec![sum], vec![], &[&op.input], &op.out)
             }
-            Op::Sqrt(op) => self.each("Sqrt", &[Tensor(&op.input)], &op.out)?,
-            Op::Recip(op) => self.each("Reciprocal", &[Tensor(&op.input)], &op.out)?,
-            Op::Tanh(op) => self.each("Tanh", &[Tensor(&op.input)], &op.out)?,
-            Op::Erf(op) => self.each("Erf", &[Tensor(&op.input)], &op.out)?,
-            Op::PowfScalar(op) => return self.with_number("Pow", op),
-            Op::Powf(op) => self.each("Pow", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out)?,
+            Op::Sqrt(op) => self.each("Sqrt", &[Tensor(&op.input)], &op.out),
+            Op::Recip(op) => self.each("Reciprocal", &[Tensor(&op.input)], &op.out),
+            Op::Tanh(op) => self.each("Tanh", &[Tensor(&op.input)], &op.out),
+            Op::Erf(op) => self.each("Erf", &[Tensor(&op.input)], &op.out),
+            Op::PowfScalar(op) => self.with_number("Pow", op),
+            Op::Powf(op) => self.each("Pow", &[Tensor(&op.lhs), Tensor(&op.rhs)], &op.out),
             Op::Matmul(op) => {
                 let factors = vec![self.name(&op.lhs)?, self.name(&op.rhs)?];
-                self.put("MatMul", factors, vec![], &[&op.lhs, &op.rhs], &op.out);
+                self.put("MatMul", factors, vec![], &[&op.lhs, &op.rhs], &op.out)
             }
-            _ => return Ok(false),
+            _ => Ok(false),
         }
-        Ok(true)
     }
 
     fn activation(&mut self, operation: &ActivationOperationIr) -> Result<bool, OnnxError> {
         use ActivationOperationIr as Op;
         match operation {
-            Op::Relu(op) => self.each("Relu", &[Tensor(&op.input)], &op.out)?,
-            Op::Sigmoid(op) => self.each("Sigmoid", &[Tensor(&op.input)], &op.out)?,
+            Op::Relu(op) => self.each("Relu", &[Tensor(&op.input)], &op.out),
+            Op::Sigmoid(op) => self.each("Sigmoid", &[Tensor(&op.input)], &op.out),
             Op::LeakyRelu(op) => {
                 let slope = number("alpha", op.rhs.elem());
-                self.each_with("LeakyRelu", &[Tensor(&op.lhs)], &op.out, vec![slope])?;
+                self.each_with("LeakyRelu", &[Tensor(&op.lhs)], &op.out, vec![slope])
             }
-            Op::Softmax(op) => self.along("Softmax", &[Tensor(&op.input)], op.axis, &op.out)?,
-            Op::LogSoftmax(op) => self.along("LogSoftmax", &[Tensor(&op.input)], op.axis, &op.out)?,
-            _ => return Ok(false),
+            Op::Softmax(op) => self.along("Softmax", &[Tensor(&op.input)], op.axis, &op.out),
+            Op::LogSoftmax(op) => self.along("LogSoftmax", &[Tensor(&op.input)], op.axis, &op.out),
+            _ => Ok(false),
         }
-        Ok(true)
     }
 
     fn conv(&mut self, conv: &Conv2dOpIr) -> Result<bool, OnnxError> {
@@ -192,8 +180,7 @@ impl<'a> Lowering<'a> {
             integers("pads", &[above, left, below, right]),
             integer("group", length(options.groups)),
         ];
-        self.put("Conv", inputs, attributes, &[&conv.x], &conv.out);
-        Ok(true)
+        self.put("Conv", inputs, attributes, &[&conv.x], &conv.out)
     }
 
     fn max_pool(&mut self, pool: &MaxPool2dOpIr) -> Result<bool, OnnxError> {
@@ -208,16 +195,14 @@ impl<'a> Lowering<'a> {
             integers("dilations", &pool.dilation),
             integers("pads", &[rows, columns, rows, columns]),
         ];
-        self.put("MaxPool", vec![input], attributes, &[&pool.x], &pool.out);
-        Ok(true)
+        self.put("MaxPool", vec![input], attributes, &[&pool.x], &pool.out)
     }
 
     fn pad(&mut self, pad: &PadOpIr) -> Result<bool, OnnxError> {
         let PadModeIr::Constant(value) = pad.mode else { return Ok(false) };
         let Value { name, axes } = self.values.value(&pad.input, &mut self.graph)?;
         if pad.padding.iter().all(|of_axis| *of_axis == (0, 0)) {
-            self.values.set(&[&pad.input], &pad.out, Value { name, axes });
-            return Ok(true);
+            return self.set(&[&pad.input], &pad.out, name, axes);
         }
         // The padding of every axis of the value.
         let mut padding = pad.padding.clone();
@@ -228,8 +213,7 @@ impl<'a> Lowering<'a> {
         let pads = self.graph.integers(&signed(&[before, after].concat()));
         let value = self.graph.number(value.elem());
         let name = self.graph.node("Pad", vec![name, pads, value], vec![]);
-        self.values.set(&[&pad.input], &pad.out, Value { name, axes });
-        Ok(true)
+        self.set(&[&pad.input], &pad.out, name, axes)
     }
 
     fn slice(&mut self, slice: &SliceOpIr) -> Result<bool, OnnxError> {
@@ -253,8 +237,7 @@ impl<'a> Lowering<'a> {
             let [starts, ends, along] = [starts, ends, along].map(|values| self.graph.integers(&values));
             name = self.graph.node("Slice", vec![name, starts, ends, along], vec![]);
         }
-        self.values.set(&[&slice.tensor], &slice.out, Value { name, axes });
-        Ok(true)
+        self.set(&[&slice.tensor], &slice.out, name, axes)
     }
 
     /// Adds a constant tensor of equal numbers.
@@ -263,61 +246,53 @@ impl<'a> Lowering<'a> {
         let bytes = value.elem::<f32>().to_le_bytes().repeat(shape.iter().product());
         let name = format!("filled_{}", out.id.value());
         self.graph.constant(name.clone(), DataType::Float, &shape, bytes);
-        self.values.set(&[], out, Value { name, axes: None });
-        Ok(true)
+        self.set(&[], out, name, None)
     }
 
-    /// Returns the shape of a result for a node, with `batch` for the length that depends on the number of images.
-    /// Returns `None` if there are several.
-    fn target(&self, out: &TensorIr, batch: i64) -> Option<Vec<i64>> {
+    /// Adds a node that has the shape of its result as an input, with `batch` for the length that depends on the number of images.
+    /// Several such lengths have no form.
+    fn shaped(&mut self, kind: &str, input: &TensorIr, batch: i64, out: &TensorIr) -> Result<bool, OnnxError> {
         let lengths = self.shapes.of(out);
-        let several = lengths.iter().filter(|length| **length == Length::Batch).count() > 1;
+        if lengths.iter().filter(|length| **length == Length::Batch).count() > 1 {
+            return Ok(false);
+        }
         let of_node = |of_out| match of_out {
             Length::Fixed(fixed) => length(fixed),
             Length::Batch => batch,
         };
-        (!several).then(|| lengths.into_iter().map(of_node).collect())
-    }
-
-    fn shaped(&mut self, kind: &str, input: &TensorIr, shape: &[i64], out: &TensorIr) -> Result<(), OnnxError> {
+        let shape: Vec<i64> = lengths.into_iter().map(of_node).collect();
         let name = self.name(input)?;
         let is_fixed = kind == "Reshape" && shape.iter().all(|&length| length >= 0);
-        if let Some(name) = is_fixed.then(|| self.graph.reshaped(&name, shape)).flatten() {
-            self.values.set(&[input], out, Value { name, axes: None });
-            return Ok(());
+        if let Some(name) = is_fixed.then(|| self.graph.reshaped(&name, &shape)).flatten() {
+            return self.set(&[input], out, name, None);
         }
-        let inputs = vec![name, self.graph.integers(shape)];
-        self.put(kind, inputs, vec![], &[input], out);
-        Ok(())
+        let inputs = vec![name, self.graph.integers(&shape)];
+        self.put(kind, inputs, vec![], &[input], out)
     }
 
-    fn reduce(&mut self, kind: &str, input: &TensorIr, axis: usize, out: &TensorIr) -> Result<(), OnnxError> {
+    fn reduce(&mut self, kind: &str, input: &TensorIr, axis: usize, out: &TensorIr) -> Result<bool, OnnxError> {
         let Value { name, axes } = self.values.value(input, &mut self.graph)?;
         let axis = axes.as_ref().map_or(axis, |axes| axes[axis]);
         let name = self.graph.reduced(kind, name, axis);
-        self.values.set(&[input], out, Value { name, axes });
-        Ok(())
+        self.set(&[input], out, name, axes)
     }
 
     fn with_number(&mut self, kind: &str, op: &ScalarOpIr) -> Result<bool, OnnxError> {
         if !is_f32(&op.lhs) {
             return Ok(false);
         }
-        self.each(kind, &[Tensor(&op.lhs), Number(op.rhs)], &op.out)?;
-        Ok(true)
+        self.each(kind, &[Tensor(&op.lhs), Number(op.rhs)], &op.out)
     }
 
-    /// Adds a node along an axis.
-    fn along(&mut self, kind: &str, inputs: &[Operand<'_>], axis: usize, out: &TensorIr) -> Result<(), OnnxError> {
+    fn along(&mut self, kind: &str, inputs: &[Operand<'_>], axis: usize, out: &TensorIr) -> Result<bool, OnnxError> {
         let (names, axes) = self.operands(inputs)?;
         let axis = axes.as_ref().map_or(axis, |axes| axes[axis]);
         let name = self.graph.node(kind, names, vec![integer("axis", length(axis))]);
-        self.values.set(&tensors(inputs), out, Value { name, axes });
-        Ok(())
+        self.set(&tensors(inputs), out, name, axes)
     }
 
     /// Adds a node that computes every value of the result from the values at the same place.
-    fn each(&mut self, kind: &str, inputs: &[Operand<'_>], out: &TensorIr) -> Result<(), OnnxError> {
+    fn each(&mut self, kind: &str, inputs: &[Operand<'_>], out: &TensorIr) -> Result<bool, OnnxError> {
         self.each_with(kind, inputs, out, vec![])
     }
 
@@ -327,11 +302,10 @@ impl<'a> Lowering<'a> {
         inputs: &[Operand<'_>],
         out: &TensorIr,
         attributes: Vec<AttributeProto>,
-    ) -> Result<(), OnnxError> {
+    ) -> Result<bool, OnnxError> {
         let (names, axes) = self.operands(inputs)?;
         let name = self.graph.node(kind, names, attributes);
-        self.values.set(&tensors(inputs), out, Value { name, axes });
-        Ok(())
+        self.set(&tensors(inputs), out, name, axes)
     }
 
     /// Returns the names of operands in a common order of their axes: in that of a permuted one, if constants are the only
@@ -364,9 +338,20 @@ impl<'a> Lowering<'a> {
         attributes: Vec<AttributeProto>,
         inputs: &[&TensorIr],
         out: &TensorIr,
-    ) {
+    ) -> Result<bool, OnnxError> {
         let name = self.graph.node(kind, names, attributes);
-        self.values.set(inputs, out, Value { name, axes: None });
+        self.set(inputs, out, name, None)
+    }
+
+    fn set(
+        &mut self,
+        inputs: &[&TensorIr],
+        out: &TensorIr,
+        name: String,
+        axes: Option<Vec<usize>>,
+    ) -> Result<bool, OnnxError> {
+        self.values.set(inputs, out, Value { name, axes });
+        Ok(true)
     }
 }
 

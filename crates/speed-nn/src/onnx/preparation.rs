@@ -147,7 +147,6 @@ impl EncoderSettings {
         })
     }
 
-    /// Returns the mean and the deviation of every channel.
     pub(crate) fn of_channels(&self, channels: usize) -> Result<[Vec<f32>; 2], OnnxError> {
         let Self { mean, deviation, .. } = self;
         match mean.len() {
@@ -220,7 +219,6 @@ fn stored(bytes: &[u8]) -> Result<EncoderSettings, OnnxError> {
     Ok(EncoderSettings { size: size.transpose()?, mean, deviation, ..EncoderSettings::default() })
 }
 
-/// Returns the height and the width in a value of the file.
 fn side(value: &Value) -> Option<[usize; 2]> {
     let number = |value: &Value| value.as_u64().and_then(|side| usize::try_from(side).ok());
     match value {
@@ -237,7 +235,6 @@ fn side(value: &Value) -> Option<[usize; 2]> {
     }
 }
 
-/// Returns the beginning of a value's text.
 fn shown(value: &Value) -> String {
     value.to_string().chars().take(80).collect()
 }

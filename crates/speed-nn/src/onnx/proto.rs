@@ -23,19 +23,16 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Begins an empty graph for a set of operations.
     pub(crate) fn new(operator_set: i64) -> Self {
         Self { operator_set, ..Self::default() }
     }
 
-    /// Adds a node, and returns the name of its output.
     pub(crate) fn node(&mut self, kind: &str, inputs: Vec<String>, attributes: Vec<AttributeProto>) -> String {
         let name = format!("{kind}_{}", self.nodes.len());
         self.named_node(kind, inputs, attributes, name.clone());
         name
     }
 
-    /// Adds a node with the name of its output.
     pub(crate) fn named_node(
         &mut self,
         kind: &str,
@@ -84,16 +81,9 @@ impl Builder {
         self.constants.extend(renamed);
     }
 
-    /// Adds a constant under a name.
-    pub(crate) fn constant(&mut self, name: String, kind: DataType, shape: &[usize], bytes: Vec<u8>) {
-        let dims = signed(shape);
-        self.constants.push(TensorProto {
-            name,
-            data_type: kind as i32,
-            dims,
-            raw_data: bytes,
-            ..TensorProto::default()
-        });
+    pub(crate) fn constant(&mut self, name: String, kind: impl Into<i32>, shape: &[usize], bytes: Vec<u8>) {
+        let (data_type, dims) = (kind.into(), signed(shape));
+        self.constants.push(TensorProto { name, data_type, dims, raw_data: bytes, ..TensorProto::default() });
     }
 
     /// Permutes the axes of the constant `name`, and returns the name of the result, whose axis i is axis `axes[i]` of the constant. Returns
@@ -115,14 +105,7 @@ impl Builder {
             bytes.extend_from_slice(&constant.raw_data[from * width..][..width]);
         }
         let (name, kind) = (format!("{name}_transposed_{}", self.constants.len()), constant.data_type);
-        let dims = signed(&shape);
-        self.constants.push(TensorProto {
-            name: name.clone(),
-            data_type: kind,
-            dims,
-            raw_data: bytes,
-            ..TensorProto::default()
-        });
+        self.constant(name.clone(), kind, &shape, bytes);
         Some(name)
     }
 
@@ -140,12 +123,10 @@ impl Builder {
         self.shared(DataType::Int64, &[values.len()], bytes)
     }
 
-    /// Returns the name of a number.
     pub(crate) fn number(&mut self, value: f32) -> String {
         self.shared(DataType::Float, &[], value.to_le_bytes().to_vec())
     }
 
-    /// Returns the name of a tensor of numbers.
     pub(crate) fn numbers(&mut self, shape: &[usize], values: &[f32]) -> String {
         self.shared(DataType::Float, shape, values.iter().flat_map(|value| value.to_le_bytes()).collect())
     }
@@ -200,17 +181,14 @@ fn described(name: &str, kind: DataType, batch: dimension::Value, axes: &[usize]
     ValueInfoProto { name: name.to_owned(), r#type: Some(kind), ..ValueInfoProto::default() }
 }
 
-/// Returns an attribute of one integer.
 pub(crate) fn integer(name: &str, value: i64) -> AttributeProto {
     AttributeProto { i: value, ..attribute(name, AttributeType::Int) }
 }
 
-/// Returns an attribute of integers.
 pub(crate) fn integers(name: &str, values: &[usize]) -> AttributeProto {
     AttributeProto { ints: signed(values), ..attribute(name, AttributeType::Ints) }
 }
 
-/// Returns an attribute of one number.
 pub(crate) fn number(name: &str, value: f32) -> AttributeProto {
     AttributeProto { f: value, ..attribute(name, AttributeType::Float) }
 }

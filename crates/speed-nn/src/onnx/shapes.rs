@@ -9,7 +9,6 @@ use burn::backend::ir::{OperationIr, TensorId, TensorIr};
 use crate::onnx::OnnxError;
 use crate::training::Trace;
 
-/// The length of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     /// The same for every number of images.
@@ -47,7 +46,6 @@ impl Shapes {
         Ok(Self(shapes))
     }
 
-    /// Returns the axes of a tensor.
     pub(crate) fn of(&self, tensor: &TensorIr) -> Vec<Length> {
         let fixed = || tensor.shape.iter().map(|&length| Length::Fixed(length)).collect();
         self.0.get(&tensor.id).cloned().unwrap_or_else(fixed)

@@ -8,11 +8,8 @@ use tract_onnx::pb::{ModelProto, OperatorSetIdProto};
 
 use crate::onnx::proto::{Builder, batch, integer, integers};
 
-/// Number of filters.
 const FILTERS: usize = 24;
-/// Height and width of a filter.
 const SIDE: usize = 5;
-/// Height and width of the pictures.
 const PICTURE: usize = 32;
 /// Height and width of the cells of a picture, over which a filter's responses are averaged.
 const CELL: usize = 8;

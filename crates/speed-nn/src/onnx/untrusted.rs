@@ -52,7 +52,6 @@ pub(crate) struct Plan {
     axes: [usize; 4],
 }
 
-/// Reads the bytes of a model.
 pub(crate) fn decoded(bytes: &[u8]) -> Result<ModelProto, OnnxError> {
     let other =
         |reason: &str| OnnxError::form("a model in ONNX's format", format!("other or truncated bytes: {reason}"));

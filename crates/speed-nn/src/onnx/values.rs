@@ -17,7 +17,6 @@ use crate::training::Trace;
 /// A recorded tensor: a value of the graph, perhaps with permuted axes.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
-    /// The name in the graph.
     pub(crate) name: String,
     /// Axis i of the tensor is axis `axes[i]` of the value; `None` for the same order.
     pub(crate) axes: Option<Vec<usize>>,
@@ -42,7 +41,6 @@ impl<'a> Values<'a> {
         Self { trace, known: HashMap::from([(images, value)]), permuted: BTreeMap::new(), constants }
     }
 
-    /// Sets the value of an operation's result.
     pub(crate) fn set(&mut self, inputs: &[&TensorIr], out: &TensorIr, value: Value) {
         if inputs.iter().all(|input| self.is_constant(input)) {
             self.constants.insert(out.id);
@@ -79,7 +77,6 @@ impl<'a> Values<'a> {
         Ok(value)
     }
 
-    /// Returns the name of a tensor in its own order.
     pub(crate) fn name(&mut self, tensor: &TensorIr, graph: &mut Builder) -> Result<String, OnnxError> {
         Ok(match self.value(tensor, graph)? {
             Value { name, axes: None } => name,

@@ -51,10 +51,8 @@ const AVERAGE: f64 = 0.02;
 /// Vectors that are projected at a time.
 const TOGETHER: usize = 500;
 
-/// The method.
 pub(crate) struct Linear;
 
-/// The network: projection and logistic regression.
 #[derive(Module, Debug)]
 struct LinearNetwork {
     /// The mean vector of the pool, `[values]`.

@@ -116,13 +116,13 @@ mod tests {
     use speed_data::digits::{DigitsConfig, generate};
 
     use super::*;
-    use crate::pool::MapSettings;
+    use crate::pool::Features;
 
     #[test]
     fn near_answers_outvote_wrong_ones_and_doubts_are_calibrated() {
         let pool = generate(DigitsConfig { train: 10, test: 1500 }, &Streams::new(1)).test;
         let map =
-            PoolMap::new(Images::new(&pool), &MapSettings::default(), &Streams::new(2), 2, &|_, _| ()).expect("a map");
+            PoolMap::new(Images::new(&pool), Features::default(), &Streams::new(2), 2, &|_, _| ()).expect("a map");
         let mut stream = Streams::new(3).stream("answers", 0);
         let queries: Vec<[usize; 1]> = sample(&mut stream, pool.len(), 200).into_iter().map(|image| [image]).collect();
         let noisy = |image: usize, stream: &mut speed_core::random::Stream| {
@@ -144,7 +144,7 @@ mod tests {
     fn one_answer_is_believed_and_no_answer_is_no_belief() {
         let pool = generate(DigitsConfig { train: 10, test: 100 }, &Streams::new(1)).test;
         let map =
-            PoolMap::new(Images::new(&pool), &MapSettings::default(), &Streams::new(2), 1, &|_, _| ()).expect("a map");
+            PoolMap::new(Images::new(&pool), Features::default(), &Streams::new(2), 1, &|_, _| ()).expect("a map");
         let belief = map.beliefs(&[Answer { images: &[1, 2, 3], label: 7 }], 10)[0];
         assert!(belief.label == 7 && belief.doubt < 0.5, "{belief:?}");
         assert!(map.beliefs(&[], 10).is_empty());

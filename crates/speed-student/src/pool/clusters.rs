@@ -33,41 +33,28 @@ impl Cluster {
     }
 }
 
-/// The clusters of a pool, ordered by their typical images.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clusters(Vec<Cluster>);
-
-impl Clusters {
-    /// Returns all clusters.
-    pub fn all(&self) -> &[Cluster] {
-        &self.0
-    }
-
-    /// Divides points among `count` clusters by k-means: k-means++ starts (Arthur and Vassilvitskii, 2007) and Lloyd's algorithm.
-    /// `sparsity` has the mean distance of each point to its neighbours.
-    pub(crate) fn of_points(points: &Rows<f64>, count: usize, sparsity: &[f64], stream: &mut Stream) -> Self {
-        let count = count.clamp(1, points.len());
-        let best = (0..STARTS)
-            .map(|_| Means::search(points, count, stream))
-            .reduce(|best, next| if next.spread < best.spread { next } else { best });
-        let means = best.expect("several starts");
-        let mut members: Vec<Vec<usize>> = vec![Vec::new(); count];
-        means.of_point.iter().enumerate().for_each(|(point, &cluster)| members[cluster].push(point));
-        let cluster = |(mut images, centre): (Vec<usize>, &[f64])| {
-            let distance = |image: &usize| squared_distance(points.row(*image), centre);
-            images.sort_by(|one, other| distance(one).total_cmp(&distance(other)).then(one.cmp(other)));
-            let mut dense: Vec<usize> = (0..images.len()).collect();
-            dense.sort_by(|&one, &other| {
-                sparsity[images[one]].total_cmp(&sparsity[images[other]]).then(one.cmp(&other))
-            });
-            let typical = dense.iter().enumerate().min_by_key(|&(rank, &place)| (rank + place, place));
-            let typical = typical.map(|(_, &place)| images[place])?;
-            Some(Cluster { images, typical })
-        };
-        let mut clusters: Vec<Cluster> = members.into_iter().zip(means.centres.iter()).filter_map(cluster).collect();
-        clusters.sort_by_key(|cluster| cluster.typical);
-        Self(clusters)
-    }
+/// Divides points among `count` clusters by k-means: k-means++ starts (Arthur and Vassilvitskii, 2007) and Lloyd's algorithm.
+/// `sparsity` has the mean distance of each point to its neighbours. The clusters have the order of their typical images.
+pub(crate) fn clusters(points: &Rows<f64>, count: usize, sparsity: &[f64], stream: &mut Stream) -> Vec<Cluster> {
+    let count = count.clamp(1, points.len());
+    let best = (0..STARTS)
+        .map(|_| Means::search(points, count, stream))
+        .reduce(|best, next| if next.spread < best.spread { next } else { best });
+    let means = best.expect("several starts");
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); count];
+    means.of_point.iter().enumerate().for_each(|(point, &cluster)| members[cluster].push(point));
+    let cluster = |(mut images, centre): (Vec<usize>, &[f64])| {
+        let distance = |image: &usize| squared_distance(points.row(*image), centre);
+        images.sort_by(|one, other| distance(one).total_cmp(&distance(other)).then(one.cmp(other)));
+        let mut dense: Vec<usize> = (0..images.len()).collect();
+        dense.sort_by(|&one, &other| sparsity[images[one]].total_cmp(&sparsity[images[other]]).then(one.cmp(&other)));
+        let typical = dense.iter().enumerate().min_by_key(|&(rank, &place)| (rank + place, place));
+        let typical = typical.map(|(_, &place)| images[place])?;
+        Some(Cluster { images, typical })
+    };
+    let mut clusters: Vec<Cluster> = members.into_iter().zip(means.centres.iter()).filter_map(cluster).collect();
+    clusters.sort_by_key(|cluster| cluster.typical);
+    clusters
 }
 
 /// The centres of clusters, and the cluster of each point.
@@ -112,8 +99,8 @@ impl Means {
 
     /// Moves every centre to the mean of its points; a centre without points moves to the point farthest from its own centre.
     fn centre(&mut self, points: &Rows<f64>) {
-        let width = points.width();
-        let mut sums = vec![0.0; self.centres.values().len()];
+        let width = points.width;
+        let mut sums = vec![0.0; self.centres.values.len()];
         let mut counts = vec![0_usize; self.centres.len()];
         for (point, &cluster) in points.iter().zip(&self.of_point) {
             counts[cluster] += 1;
@@ -151,7 +138,7 @@ fn starts(points: &Rows<f64>, count: usize, stream: &mut Stream) -> Rows<f64> {
             *nearest = nearest.min(squared_distance(point, points.row(next)));
         }
     }
-    Rows::new(points.width(), centres)
+    Rows::new(points.width, centres)
 }
 
 pub(crate) fn squared_distance(one: &[f64], other: &[f64]) -> f64 {
@@ -175,9 +162,9 @@ mod tests {
             values.extend([centres[i % 4][0] + noise(), centres[i % 4][1] + noise()]);
         }
         let points = Rows::new(2, values);
-        let found = Clusters::of_points(&points, 4, &[0.0; 400], &mut stream);
-        assert_eq!(found.all().len(), 4);
-        for cluster in found.all() {
+        let found = clusters(&points, 4, &[0.0; 400], &mut stream);
+        assert_eq!(found.len(), 4);
+        for cluster in &found {
             assert!(
                 cluster.images.iter().all(|image| image % 4 == cluster.images[0] % 4) && cluster.images.len() == 100
             );
@@ -189,8 +176,7 @@ mod tests {
     fn the_typical_image_is_central_and_dense() {
         // One cluster: images 0 to 4 at -2, -1, 0, 1, 2 around the mean 0; the dense ones are 3 and 2.
         let points = Rows::new(1, vec![-2.0, -1.0, 0.0, 1.0, 2.0]);
-        let cluster =
-            &Clusters::of_points(&points, 1, &[5.0, 4.0, 2.0, 1.0, 3.0], &mut Streams::new(1).stream("x", 0)).0[0];
+        let cluster = &clusters(&points, 1, &[5.0, 4.0, 2.0, 1.0, 3.0], &mut Streams::new(1).stream("x", 0))[0];
         assert_eq!((cluster.images[0], cluster.typical), (2, 2));
         assert_eq!(cluster.core().len(), 5);
     }
@@ -198,7 +184,7 @@ mod tests {
     #[test]
     fn equal_points_and_many_clusters_end() {
         let points = Rows::new(1, vec![1.0; 6]);
-        let found = Clusters::of_points(&points, 4, &[0.0; 6], &mut Streams::new(1).stream("x", 0));
-        assert_eq!(found.all().iter().map(|cluster| cluster.images.len()).sum::<usize>(), 6);
+        let found = clusters(&points, 4, &[0.0; 6], &mut Streams::new(1).stream("x", 0));
+        assert_eq!(found.iter().map(|cluster| cluster.images.len()).sum::<usize>(), 6);
     }
 }

@@ -1,13 +1,10 @@
 //! Principal components of vectors.
 
-use std::convert::Infallible;
-
 use rand_distr::{Distribution, StandardNormal};
 use speed_core::random::Stream;
-use speed_nn::threads::QueueError;
 
 use crate::pool::eigen::{combine, dot, orthonormalise, symmetric};
-use crate::pool::rows::{Rows, in_blocks};
+use crate::pool::rows::{Queued, Rows, in_blocks};
 
 /// Vectors from which the components are computed, at most.
 const SAMPLE: usize = 4000;
@@ -32,20 +29,14 @@ impl Components {
         Self { mean: rows.next().unwrap_or_default(), directions: rows.collect() }
     }
 
-    /// Returns the mean and the directions, row after row.
     pub(crate) fn to_rows(&self) -> Vec<f32> {
         std::iter::once(&self.mean).chain(&self.directions).flatten().map(|&value| value as f32).collect()
     }
 
     /// Computes at most `count` components of `vectors` by subspace iteration from a random basis (Halko, Martinsson and Tropp, 2011,
     /// Algorithm 4.4). Uses at most [`SAMPLE`] vectors, at equal distances.
-    pub(crate) fn fit(
-        vectors: &Rows<f32>,
-        count: usize,
-        stream: &mut Stream,
-        threads: usize,
-    ) -> Result<Self, QueueError<Infallible>> {
-        let width = vectors.width();
+    pub(crate) fn fit(vectors: &Rows<f32>, count: usize, stream: &mut Stream, threads: usize) -> Queued<Self> {
+        let width = vectors.width;
         let step = vectors.len().div_ceil(SAMPLE).max(1);
         let sample: Vec<usize> = (0..vectors.len()).step_by(step).collect();
         let mut mean = vec![0.0; width];
@@ -100,11 +91,7 @@ pub(crate) fn fix_sign(vector: &mut [f64]) {
 }
 
 /// Returns the products of the covariance matrix of `vectors` (times their number) with each vector of `basis`.
-fn covariance(
-    vectors: &[Vec<f64>],
-    basis: &[Vec<f64>],
-    threads: usize,
-) -> Result<Vec<Vec<f64>>, QueueError<Infallible>> {
+fn covariance(vectors: &[Vec<f64>], basis: &[Vec<f64>], threads: usize) -> Queued<Vec<Vec<f64>>> {
     let zeros = || vec![vec![0.0; basis[0].len()]; basis.len()];
     let parts = in_blocks(vectors.len(), BLOCK, threads, |block| {
         let mut sums = zeros();

@@ -1,14 +1,11 @@
 //! The spectral embedding of a graph of nearest neighbours.
 
-use std::convert::Infallible;
-
 use rand_distr::{Distribution, StandardNormal};
 use speed_core::random::Stream;
-use speed_nn::threads::QueueError;
 
 use crate::pool::components::fix_sign;
 use crate::pool::eigen::{combine, dot, orthonormalise, symmetric};
-use crate::pool::rows::{Rows, in_blocks};
+use crate::pool::rows::{Queued, Rows, in_blocks};
 
 /// Further vectors of the basis, which speed up the convergence.
 const SPARE: usize = 10;
@@ -68,8 +65,8 @@ impl Graph {
         x: &Rows<f64>,
         other: Option<&Rows<f64>>,
         threads: usize,
-    ) -> Result<Rows<f64>, QueueError<Infallible>> {
-        let width = x.width();
+    ) -> Queued<Rows<f64>> {
+        let width = x.width;
         let blocks = in_blocks(self.nodes(), BLOCK, threads, |nodes| {
             let mut out = vec![0.0; nodes.len() * width];
             for (node, out) in nodes.zip(out.chunks_exact_mut(width)) {
@@ -95,7 +92,7 @@ impl Graph {
         stream: &mut Stream,
         threads: usize,
         on_round: &dyn Fn(),
-    ) -> Result<Rows<f64>, QueueError<Infallible>> {
+    ) -> Queued<Rows<f64>> {
         let nodes = self.nodes();
         let dimensions = dimensions.min(nodes.saturating_sub(1)).max(1);
         let size = (dimensions + SPARE).min(nodes.saturating_sub(1)).max(1);
@@ -111,7 +108,9 @@ impl Graph {
             let own = &basis[1..];
             let products: Vec<f64> =
                 own.iter().flat_map(|one| image.iter().map(move |other| dot(one, other))).collect();
-            let (values, rotation) = symmetric(&symmetrised(&products, size), size);
+            // Rounding makes products slightly asymmetric.
+            let mean = |i: usize| 0.5 * (products[i] + products[i % size * size + i / size]);
+            let (values, rotation) = symmetric(&(0..size * size).map(mean).collect::<Vec<_>>(), size);
             vectors = combine(own, &rotation);
             let images = combine(&image, &rotation);
             on_round();
@@ -138,7 +137,7 @@ impl Graph {
     }
 
     /// Amplifies the eigenvectors with eigenvalues above `cut`: the Chebyshev polynomial of the interval from -1 to `cut`.
-    fn filter(&self, x: &Rows<f64>, cut: f64, threads: usize) -> Result<Rows<f64>, QueueError<Infallible>> {
+    fn filter(&self, x: &Rows<f64>, cut: f64, threads: usize) -> Queued<Rows<f64>> {
         let (half, middle) = ((cut + 1.0) / 2.0, (cut - 1.0) / 2.0);
         let mut before = x.clone();
         let mut now = self.apply([1.0 / half, middle], x, None, threads)?;
@@ -146,20 +145,15 @@ impl Graph {
             let next = self.apply([2.0 / half, middle], &now, Some(&before), threads)?;
             before = std::mem::replace(&mut now, next);
             // Large values are scaled back together, which does not change the space.
-            let largest = now.values().iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+            let largest = now.values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
             if largest > 1e100 {
-                let shrink = |rows: &mut Rows<f64>| rows.values_mut().iter_mut().for_each(|value| *value /= largest);
+                let shrink = |rows: &mut Rows<f64>| rows.values.iter_mut().for_each(|value| *value /= largest);
                 shrink(&mut now);
                 shrink(&mut before);
             }
         }
         Ok(now)
     }
-}
-
-/// Returns the mean of a matrix and its transpose, because rounding makes products slightly asymmetric.
-fn symmetrised(matrix: &[f64], size: usize) -> Vec<f64> {
-    (0..size * size).map(|i| 0.5 * (matrix[i] + matrix[i % size * size + i / size])).collect()
 }
 
 /// Returns vectors node by node.
@@ -170,7 +164,7 @@ fn transposed(vectors: &[Vec<f64>]) -> Rows<f64> {
 
 /// Returns the columns of rows, vector by vector.
 fn columns(rows: &Rows<f64>) -> Vec<Vec<f64>> {
-    (0..rows.width()).map(|column| rows.iter().map(|row| row[column]).collect()).collect()
+    (0..rows.width).map(|column| rows.iter().map(|row| row[column]).collect()).collect()
 }
 
 #[cfg(test)]
@@ -213,7 +207,7 @@ mod tests {
         for near in [vec![vec![]], vec![vec![(0.0, 1)], vec![(0.0, 0)]], vec![vec![], vec![(0.0, 2)], vec![(0.0, 1)]]] {
             let found = Graph::new(&near).embed(20, &mut Streams::new(1).stream("x", 0), 1, &|| ()).expect("threads");
             assert_eq!(found.len(), near.len());
-            assert!(found.values().iter().all(|value| value.is_finite()), "{found:?}");
+            assert!(found.values.iter().all(|value| value.is_finite()), "{found:?}");
         }
     }
 }

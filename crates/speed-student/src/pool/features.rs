@@ -51,13 +51,18 @@ impl Features {
         if self == Self::Encoded { unit(point.into_iter()) } else { point }
     }
 
-    /// Returns the number of principal components in which neighbours are searched, unless a map's settings have another.
+    /// Returns the number of principal components in which neighbours are searched.
     pub(crate) fn components(self) -> usize {
         match self {
             Self::Gradients => 60,
             Self::Straightened | Self::Pixels => 40,
             Self::Encoded => 128,
         }
+    }
+
+    /// Returns the number of nearest neighbours of an image in a map's graph.
+    pub(crate) fn neighbours(self) -> usize {
+        if self == Self::Encoded { 15 } else { 10 }
     }
 
     /// Returns the vector of image `index`: values of 0 to 1, channel by channel or cell by cell, or of -1 to 1 for a direction.
@@ -92,12 +97,10 @@ fn channels(pixels: &[u8], shape: ImageShape) -> Vec<Vec<f64>> {
     pixels.chunks_exact(shape.height * shape.width).map(|channel| reduce(&values(channel), shape)).collect()
 }
 
-/// Returns the side of the blocks of pixels that become one value.
 fn block(shape: ImageShape) -> usize {
     shape.height.max(shape.width).div_ceil(LONGEST)
 }
 
-/// Returns the height and width of an image of this shape after it was reduced.
 fn reduced(shape: ImageShape) -> [usize; 2] {
     let by = block(shape);
     [shape.height.div_ceil(by), shape.width.div_ceil(by)]

@@ -7,7 +7,7 @@ use speed_data::{ImageShape, Images};
 use speed_nn::reach::reach;
 use speed_nn::threads::QueueError;
 
-use crate::pool::clusters::{Clusters, squared_distance};
+use crate::pool::clusters::{Cluster, clusters, squared_distance};
 use crate::pool::components::Components;
 use crate::pool::embedding::Graph;
 use crate::pool::features::{Features, unit};
@@ -19,35 +19,10 @@ use crate::pool::whitening::factors;
 const BLOCK: usize = 200;
 /// Nearest images of the pool that place another image.
 const PLACING: usize = 5;
+/// Largest number of dimensions of the embedding.
+const DIMENSIONS: usize = 20;
 /// Distance within which a place decides about an image's label. The largest magnitude of a coordinate is 1.
 const REACH: f64 = 0.8;
-
-/// The settings of a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MapSettings {
-    /// The vector of an image.
-    pub features: Features,
-    /// Number of principal components in which neighbours are searched.
-    pub components: usize,
-    /// Number of nearest neighbours of an image in the graph.
-    pub neighbours: usize,
-    /// Largest number of dimensions of the embedding.
-    pub dimensions: usize,
-}
-
-impl MapSettings {
-    /// Creates the settings for a kind of features.
-    pub fn new(features: Features) -> Self {
-        let neighbours = if features == Features::Encoded { 15 } else { 10 };
-        Self { features, components: features.components(), neighbours, dimensions: 20 }
-    }
-}
-
-impl Default for MapSettings {
-    fn default() -> Self {
-        Self::new(Features::default())
-    }
-}
 
 /// A step of the computation, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,16 +40,13 @@ pub enum Task {
 #[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum MapError {
-    /// The pool has no image.
     #[error("a map needs at least one image, found none")]
     Empty,
-    /// Images have another size than the pool's.
     #[error("expected images of {expected} like the pool's, found {found}")]
     Shape { expected: ImageShape, found: ImageShape },
     /// Stored parts do not belong to this pool; found are the numbers of values of components, points, places and sparsity.
     #[error("the parts of a map do not fit a pool of {images} images of {shape}: found {found:?} values")]
     Parts { images: usize, shape: ImageShape, found: [usize; 4] },
-    /// A thread could not be started.
     #[error("map of the pool: {0}")]
     Threads(#[from] QueueError<Infallible>),
 }
@@ -107,7 +79,7 @@ impl Whitened {
     fn of_points(features: Features, points: &Rows<f32>) -> Option<Self> {
         let factors = (features == Features::Encoded).then(|| factors(points))?;
         let pool = points.iter().flat_map(|point| Self::place(&factors, point)).collect();
-        Some(Self { factors, pool: Rows::new(points.width(), pool) })
+        Some(Self { factors, pool: Rows::new(points.width, pool) })
     }
 
     fn place(factors: &[f32], point: &[f32]) -> Vec<f64> {
@@ -136,7 +108,7 @@ impl PoolMap {
     /// If the pool is empty, or a thread cannot be started.
     pub fn new(
         pool: Images<'_>,
-        settings: &MapSettings,
+        features: Features,
         streams: &Streams,
         threads: usize,
         on_images: &(dyn Fn(Task, usize) + Sync),
@@ -144,19 +116,20 @@ impl PoolMap {
         if pool.is_empty() {
             return Err(MapError::Empty);
         }
-        let (features, shape) = (settings.features, pool.shape());
+        let shape = pool.shape();
         let vectors = in_blocks(pool.len(), BLOCK, threads, |block| {
             block.flat_map(|i| features.vector(pool, i)).collect::<Vec<f32>>()
         })?;
         let vectors = Rows::new(features.width(shape), vectors.concat());
-        let components = Components::fit(&vectors, settings.components, &mut streams.stream("components", 0), threads)?;
+        let components =
+            Components::fit(&vectors, features.components(), &mut streams.stream("components", 0), threads)?;
         let points = in_blocks(pool.len(), BLOCK, threads, |block| {
             on_images(Task::Components, block.len());
             block.flat_map(|i| features.point(&components, vectors.row(i))).collect::<Vec<f32>>()
         })?;
         let points = Rows::new(components.count(), points.concat());
         drop(vectors);
-        let near = Candidates::new(&points).of_each_other(&points, settings.neighbours, threads, &|images| {
+        let near = Candidates::new(&points).of_each_other(&points, features.neighbours(), threads, &|images| {
             on_images(Task::Neighbours, images);
         })?;
         let mean = |near: &Vec<(f32, u32)>| {
@@ -164,9 +137,8 @@ impl PoolMap {
         };
         let sparsity = single(near.iter().map(mean));
         let mut stream = streams.stream("embedding", 0);
-        let places =
-            Graph::new(&near).embed(settings.dimensions, &mut stream, threads, &|| on_images(Task::Embedding, 1))?;
-        let places = Rows::new(places.width(), single(places.values().iter().copied()));
+        let places = Graph::new(&near).embed(DIMENSIONS, &mut stream, threads, &|| on_images(Task::Embedding, 1))?;
+        let places = Rows::new(places.width, single(places.values.iter().copied()));
         let whitened = Whitened::of_points(features, &points);
         Ok(Self { features, shape, components, points, places, sparsity, whitened })
     }
@@ -204,31 +176,18 @@ impl PoolMap {
     pub fn to_parts(&self) -> MapParts {
         MapParts {
             components: self.components.to_rows(),
-            points: self.points.values().to_vec(),
-            places: self.places.values().iter().map(|&value| value as f32).collect(),
+            points: self.points.values.to_vec(),
+            places: self.places.values.iter().map(|&value| value as f32).collect(),
             sparsity: self.sparsity.iter().map(|&value| value as f32).collect(),
         }
     }
 
     /// Returns the number of components and of dimensions.
     pub fn sizes(&self) -> [usize; 2] {
-        [self.components.count(), self.places.width()]
-    }
-
-    /// Returns the number of images.
-    pub fn len(&self) -> usize {
-        self.points.len()
-    }
-
-    /// Returns whether the map has no image; never true for a computed map.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        [self.components.count(), self.places.width]
     }
 
     /// Returns the place of image `index` in the first `dimensions` dimensions.
-    ///
-    /// # Panics
-    /// If `index` is not below `len()`.
     pub(crate) fn at(&self, index: usize, dimensions: usize) -> &[f64] {
         &self.places.row(index)[..self.dimensions(dimensions)]
     }
@@ -238,18 +197,17 @@ impl PoolMap {
         classes.max(10)
     }
 
-    /// Returns where teachers compare image `index` with theirs.
     fn compared(&self, index: usize, dimensions: usize) -> &[f64] {
         self.whitened.as_ref().map_or_else(|| self.at(index, dimensions), |whitened| whitened.pool.row(index))
     }
 
     fn dimensions(&self, wanted: usize) -> usize {
-        wanted.clamp(1, self.places.width())
+        wanted.clamp(1, self.places.width)
     }
 
     /// Divides the pool among at most `count` clusters. They are computed in as many dimensions, but at least 10, as far as the map has
     /// them.
-    pub fn clusters(&self, count: usize, streams: &Streams) -> Clusters {
+    pub fn clusters(&self, count: usize, streams: &Streams) -> Vec<Cluster> {
         let dimensions = self.dimensions(count.max(10));
         // Of an encoder's places only the directions count (Ng, Jordan and Weiss, 2001): there are more classes than dense regions.
         let place = |place: &[f64]| {
@@ -259,7 +217,7 @@ impl PoolMap {
         };
         let places = self.places.iter().flat_map(|all| place(&all[..dimensions])).collect();
         let mut stream = streams.stream("clusters", count as u64);
-        Clusters::of_points(&Rows::new(dimensions, places), count, &self.sparsity, &mut stream)
+        clusters(&Rows::new(dimensions, places), count, &self.sparsity, &mut stream)
     }
 
     /// Returns for each of `images` the place where teachers compare it, image after image: the mean of the places, in `dimensions`
@@ -320,7 +278,7 @@ impl PoolMap {
             }
             (best.1, best.0 < reach)
         };
-        (0..self.len()).map(label).collect()
+        (0..self.points.len()).map(label).collect()
     }
 }
 
@@ -349,7 +307,7 @@ mod tests {
 
     fn map(pool: &Split, threads: usize) -> PoolMap {
         let pool = Images::new(pool);
-        PoolMap::new(pool, &MapSettings::default(), &Streams::new(2), threads, &|_, _| ()).expect("a map")
+        PoolMap::new(pool, Features::default(), &Streams::new(2), threads, &|_, _| ()).expect("a map")
     }
 
     #[test]
@@ -378,7 +336,7 @@ mod tests {
         assert!((0..pool.len()).filter(|&i| is_near(i)).count() > 540);
         let small = pool.slice(0..0);
         assert!(matches!(
-            PoolMap::new(Images::new(&small), &MapSettings::default(), &Streams::new(1), 1, &|_, _| ()),
+            PoolMap::new(Images::new(&small), Features::default(), &Streams::new(1), 1, &|_, _| ()),
             Err(MapError::Empty)
         ));
     }
@@ -389,7 +347,7 @@ mod tests {
         let clusters = map(&pool, 2).clusters(20, &Streams::new(3));
         let mut seen = vec![false; pool.len()];
         let mut right = 0;
-        for cluster in clusters.all() {
+        for cluster in &clusters {
             let of_typical = |&&image: &&usize| pool.label(image) == pool.label(cluster.typical);
             right += cluster.images.iter().filter(of_typical).count();
             cluster.images.iter().for_each(|&image| assert!(!std::mem::replace(&mut seen[image], true)));

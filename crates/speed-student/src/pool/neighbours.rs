@@ -1,10 +1,6 @@
 //! The nearest neighbours of points, exactly.
 
-use std::convert::Infallible;
-
-use speed_nn::threads::QueueError;
-
-use crate::pool::rows::{Rows, in_blocks};
+use crate::pool::rows::{Queued, Rows, in_blocks};
 
 /// Candidates whose distances to a point are computed together: one vector of sums, so that the compiler uses vector instructions
 /// without changing the order of any sum.
@@ -21,7 +17,7 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     pub(crate) fn new(points: &Rows<f32>) -> Self {
-        let (count, width) = (points.len(), points.width());
+        let (count, width) = (points.len(), points.width);
         // Points beyond the last are infinitely far away.
         let mut groups = vec![f32::INFINITY; count.div_ceil(TOGETHER) * TOGETHER * width];
         for (i, point) in points.iter().enumerate() {
@@ -66,7 +62,7 @@ impl Candidates {
         count: usize,
         threads: usize,
         on_points: &(dyn Fn(usize) + Sync),
-    ) -> Result<Vec<Vec<(f32, u32)>>, QueueError<Infallible>> {
+    ) -> Queued<Vec<Vec<(f32, u32)>>> {
         let blocks = in_blocks(points.len(), BLOCK, threads, |block| {
             let found: Vec<_> = block.clone().map(|i| self.nearest(points.row(i), count, Some(i))).collect();
             on_points(block.len());

@@ -5,25 +5,21 @@ use std::ops::Range;
 
 use speed_nn::threads::{QueueError, map};
 
+/// A result of work on several threads, which only fails if a thread cannot be started.
+pub(crate) type Queued<T> = Result<T, QueueError<Infallible>>;
+
 /// Points of one dimension, point after point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rows<T> {
-    width: usize,
-    values: Vec<T>,
+    pub(crate) width: usize,
+    pub(crate) values: Vec<T>,
 }
 
 impl<T> Rows<T> {
     /// Wraps `values`, `width` of each point.
-    ///
-    /// # Panics
-    /// If the last point is incomplete.
     pub(crate) fn new(width: usize, values: Vec<T>) -> Self {
         assert!(width > 0 && values.len().is_multiple_of(width), "complete points");
         Self { width, values }
-    }
-
-    pub(crate) fn width(&self) -> usize {
-        self.width
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -37,14 +33,6 @@ impl<T> Rows<T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[T]> {
         self.values.chunks_exact(self.width)
     }
-
-    pub(crate) fn values(&self) -> &[T] {
-        &self.values
-    }
-
-    pub(crate) fn values_mut(&mut self) -> &mut [T] {
-        &mut self.values
-    }
 }
 
 /// Returns the results of `work` on consecutive blocks of at most `block` of `count` items, in the order of the blocks. The
@@ -54,7 +42,7 @@ pub(crate) fn in_blocks<R: Send>(
     block: usize,
     threads: usize,
     work: impl Fn(Range<usize>) -> R + Sync,
-) -> Result<Vec<R>, QueueError<Infallible>> {
+) -> Queued<Vec<R>> {
     let firsts: Vec<usize> = (0..count).step_by(block).collect();
     let of = |&first: &usize| work(first..(first + block).min(count));
     if threads <= 1 {

@@ -46,7 +46,7 @@ impl Whitening {
 
 /// Returns the factor for each coordinate of points whose mean is about 0.
 pub(crate) fn factors(points: &Rows<f32>) -> Vec<f32> {
-    let mut variances = vec![0.0_f64; points.width()];
+    let mut variances = vec![0.0_f64; points.width];
     for point in points.iter() {
         variances.iter_mut().zip(point).for_each(|(sum, &value)| *sum += f64::from(value) * f64::from(value));
     }

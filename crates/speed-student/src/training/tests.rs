@@ -9,9 +9,10 @@ use speed_nn::params::to_record;
 use crate::gan::{Dense, GanTraining};
 use crate::pseudo_labels::PseudoLabelsTraining;
 use crate::test_support::{Bits, Data, config, run};
-use crate::{CheckpointError, EpochMetrics, EpochReport, Images, InvalidData, Lesson, Passes, ReportError};
+use crate::{Checkpoint, CheckpointError, EpochMetrics, EpochReport, Images, InvalidData, Lesson, Passes, ReportError};
 use crate::{StudentConfig, StudentError, StudentMethod};
 
+const BOTH: [StudentMethod; 2] = [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS];
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 10, width: 12 };
 
 fn data() -> Data {
@@ -20,12 +21,12 @@ fn data() -> Data {
 
 #[test]
 fn an_interruption_at_any_epoch_ends_with_the_same_bits() {
-    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+    for method in BOTH {
         let (whole, checkpoints) = run(method, &config(), &data(), 1, None);
         let whole = Bits::new(whole);
         assert_eq!(checkpoints.len(), 6);
         for checkpoint in checkpoints {
-            let saved = crate::Checkpoint::from_bytes(&checkpoint.to_bytes()).expect("own bytes");
+            let saved = Checkpoint::from_bytes(&checkpoint.to_bytes()).expect("own bytes");
             let resumed = Bits::new(run(method, &config(), &data(), 1, Some(saved)).0);
             assert_eq!(resumed, whole, "{method:?} resumed after epoch {}", checkpoint.epoch());
         }
@@ -34,7 +35,7 @@ fn an_interruption_at_any_epoch_ends_with_the_same_bits() {
 
 #[test]
 fn results_depend_on_the_seed_and_not_on_what_runs_beside() {
-    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+    for method in BOTH {
         let train = |seed| Bits::new(run(method, &config(), &data(), seed, None).0);
         let alone = train(1);
         let beside: Vec<Bits> = std::thread::scope(|scope| {
@@ -48,7 +49,7 @@ fn results_depend_on_the_seed_and_not_on_what_runs_beside() {
 
 #[test]
 fn epochs_are_evaluated_as_configured() {
-    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+    for method in BOTH {
         let outcome = run(method, &config(), &data(), 1, None).0.expect("a training");
         let evaluated = outcome.metrics.iter().filter(|metrics| metrics.accuracy_average.is_some());
         assert_eq!(evaluated.map(|metrics| metrics.epoch).collect::<Vec<_>>(), [2, 4, 6]);
@@ -68,7 +69,7 @@ fn labels_of_the_pool_are_not_used() {
     let Data { pool, labelled, test } = data();
     let pixels: Vec<u8> = (0..pool.len()).flat_map(|i| pool.pixels(i).to_vec()).collect();
     let other = Split::new(SHAPE, 3, pixels, vec![0; pool.len()]).expect("a split");
-    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+    for method in BOTH {
         let train_on = |pool: &Split| {
             let data = Data { pool: pool.clone(), labelled: labelled.clone(), test: test.clone() };
             Bits::new(run(method, &config(), &data, 1, None).0)
@@ -79,18 +80,9 @@ fn labels_of_the_pool_are_not_used() {
 
 #[test]
 fn checkpoints_of_other_trainings_are_refused() {
-    let methods = [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS];
-    for (method, other) in methods.into_iter().zip(methods.into_iter().rev()) {
+    for (method, other) in BOTH.into_iter().zip(BOTH.into_iter().rev()) {
         let last = run(method, &config(), &data(), 1, None).1.pop().expect("six checkpoints");
-        let refused = |method, config: StudentConfig, seed, checkpoint| match run(
-            method,
-            &config,
-            &data(),
-            seed,
-            Some(checkpoint),
-        )
-        .0
-        {
+        let refused = |method, config, seed, checkpoint| match run(method, &config, &data(), seed, Some(checkpoint)).0 {
             Err(StudentError::Checkpoint(error)) => error,
             other => panic!("not refused: {other:?}"),
         };
@@ -99,24 +91,18 @@ fn checkpoints_of_other_trainings_are_refused() {
         assert_eq!(refused(method, settings, 1, last.clone()), CheckpointError::Other);
         assert_eq!(refused(method, config(), 2, last.clone()), CheckpointError::Other);
         assert_eq!(refused(other, config(), 1, last.clone()), CheckpointError::Other);
-        let mut fewer = last.clone();
-        fewer.records.pop();
-        assert_eq!(refused(method, config(), 1, fewer), CheckpointError::Damaged);
-        let mut more = last.clone();
-        more.records.push(Vec::new());
-        assert_eq!(refused(method, config(), 1, more), CheckpointError::Damaged);
-        for record in 0..last.records.len() {
-            let mut longer = last.clone();
-            longer.records[record].push(0);
-            assert_eq!(refused(method, config(), 1, longer), CheckpointError::Damaged, "{method:?} {record}");
-        }
-        let mut measures = last;
-        measures.metrics[1].measures.pop();
-        assert_eq!(refused(method, config(), 1, measures), CheckpointError::Damaged);
+        let damaged = |change: &dyn Fn(&mut Checkpoint)| {
+            let mut checkpoint = last.clone();
+            change(&mut checkpoint);
+            assert_eq!(refused(method, config(), 1, checkpoint), CheckpointError::Damaged, "{method:?}");
+        };
+        damaged(&|checkpoint| _ = checkpoint.records.pop());
+        damaged(&|checkpoint| checkpoint.records.push(Vec::new()));
+        damaged(&|checkpoint| _ = checkpoint.metrics[1].measures.pop());
+        (0..last.records.len()).for_each(|record| damaged(&|checkpoint| checkpoint.records[record].push(0)));
     }
 }
 
-/// A map that replaces every value by NaN.
 struct NotANumber;
 
 impl ModuleMapper for NotANumber {
@@ -134,9 +120,7 @@ fn spoilt(network: impl Module) -> Vec<u8> {
 fn a_loss_that_is_not_finite_names_network_epoch_and_step() {
     let (config, data) = (config(), data());
     let (streams, device) = (&Streams::new(1), &Device::flex());
-    let Data { pool, labelled, test } = &data;
-    let lesson =
-        Lesson { config: &config, pool: Images::new(pool), labelled, doubts: None, test: Some(test), streams, device };
+    let lesson = data.lesson(&config, streams, device);
     for (method, name, record) in [
         (StudentMethod::GAN, "discriminator", spoilt(GanTraining::<Dense>::new(&lesson).discriminator.frozen())),
         (StudentMethod::PSEUDO_LABELS, "classifier", spoilt(PseudoLabelsTraining::new(&lesson).0.frozen())),
@@ -176,15 +160,11 @@ fn bad_data_are_named() {
 
 #[test]
 fn a_student_without_test_images_is_the_same_student() {
-    let (Data { pool, labelled, test }, config, streams, device) = (data(), config(), Streams::new(1), Device::flex());
-    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
-        let train = |test: Option<&Split>| {
-            let (config, streams, device) = (&config, &streams, &device);
-            let lesson =
-                Lesson { config, pool: Images::new(&pool), labelled: &labelled, doubts: None, test, streams, device };
-            method.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(())).expect("a training")
-        };
-        let (with, without) = (train(Some(&test)), train(None));
+    let (data, config, streams, device) = (data(), config(), Streams::new(1), Device::flex());
+    let lesson = data.lesson(&config, &streams, &device);
+    for method in BOTH {
+        let train = |lesson| method.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(())).expect("a training");
+        let (with, without) = (train(lesson), train(Lesson { test: None, ..lesson }));
         assert_eq!(
             with.student.network().to_record().expect("a record"),
             without.student.network().to_record().expect("a record")
@@ -217,7 +197,7 @@ fn few_repeated_and_many_labels_are_trained_on() {
     let Data { pool, test, .. } = Data::new(SHAPE, 47, 10);
     // One label; the same image twice with different labels; more labels than images in an epoch.
     let many: Vec<(usize, u8)> = (0..90).map(|i| (i % 47, pool.label(i % 47))).collect();
-    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+    for method in BOTH {
         for labelled in [&[(3, 1)][..], &[(3, 1), (3, 2)], &many] {
             let data = Data { pool: pool.clone(), labelled: labelled.to_vec(), test: test.clone() };
             assert_eq!(run(method, &config(), &data, 1, None).0.expect("a training").metrics.len(), 6);
@@ -252,7 +232,7 @@ fn default_trainings_make_as_many_steps_on_every_pool_as_on_the_papers() {
 #[test]
 fn an_epoch_of_as_many_images_as_the_pool_is_a_pass_over_it() {
     let mut config = config();
-    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+    for method in BOTH {
         (config.epoch_images, config.pseudo_labels.epoch_images) = (0, 0);
         let pass = Bits::new(run(method, &config, &data(), 1, None).0);
         (config.epoch_images, config.pseudo_labels.epoch_images) = (100, 100);
@@ -277,7 +257,7 @@ fn tiny_pools_are_trained_on_and_resumed_with_the_same_bits() {
                 let whole = Bits::new(whole);
                 let measures = whole.metrics.iter().flat_map(|metrics| metrics.measures.iter().flatten());
                 assert!(measures.copied().all(f64::is_finite), "{method:?} on {images}: {:?}", whole.metrics);
-                let saved = crate::Checkpoint::from_bytes(&checkpoints[2].to_bytes()).expect("own bytes");
+                let saved = Checkpoint::from_bytes(&checkpoints[2].to_bytes()).expect("own bytes");
                 assert_eq!(Bits::new(run(method, &config, &data, 1, Some(saved)).0), whole, "{method:?} on {images}");
             }
         }
@@ -290,23 +270,13 @@ fn the_callers_error_ends_the_training() {
     #[error("disk full")]
     struct Full;
 
-    let (Data { pool, labelled, test }, streams, device) = (data(), Streams::new(1), Device::flex());
-    let config = &config();
-    let lesson = Lesson {
-        config,
-        pool: Images::new(&pool),
-        labelled: &labelled,
-        doubts: None,
-        test: Some(&test),
-        streams: &streams,
-        device: &device,
-    };
+    let (data, config, streams, device) = (data(), config(), Streams::new(1), Device::flex());
     let mut epochs = 0;
     let mut on_epoch = |report: &EpochReport<'_>| {
         epochs = report.metrics().epoch;
         if epochs == 2 { Err(ReportError::from(Full)) } else { Ok(()) }
     };
-    let outcome = StudentMethod::GAN.train(&lesson, None, &mut on_epoch);
+    let outcome = StudentMethod::GAN.train(&data.lesson(&config, &streams, &device), None, &mut on_epoch);
     let Err(StudentError::Report(error)) = outcome else { panic!("not ended: {outcome:?}") };
     assert!(error.downcast_ref::<Full>().is_some() && epochs == 2);
 }
@@ -319,7 +289,7 @@ fn labelled_images_alone_are_learned_from_with_as_many_steps() {
     let labelled_images = Split::new(SHAPE, 3, pixels, vec![0; classes.len()]).expect("a split");
     let labelled = classes.iter().copied().enumerate().collect();
     let alone = Data { pool: labelled_images, labelled, test: data.test.clone() };
-    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+    for method in BOTH {
         let settings = method.labelled_only(&config(), data.pool.len()).expect("settings");
         assert_eq!(settings.check(), Ok(()));
         let steps = |config, pool| method.passes(config).steps(pool);

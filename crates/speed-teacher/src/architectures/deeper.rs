@@ -69,25 +69,3 @@ impl TeacherNetwork for DeeperNetwork {
         shape.height.div_ceil(4) * shape.width.div_ceil(4) * 192 * 192
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use speed_core::random::Streams;
-
-    #[test]
-    fn layers_have_their_sizes() {
-        let device = Device::flex();
-        // After the convolutions, 32x32x3 is 8x8x192: 9*3*96+96, 2 of 9*96*96+96, 9*96*192+192, 2 of 9*192*192+192,
-        // 25*192*192+192; 12288*192+192, 192*192+192, 192*10+10.
-        let convolutions = 2688 + 2 * 83_040 + 166_080 + 2 * 331_968 + 921_792;
-        let (shape, dense) = (ImageShape { channels: 3, height: 32, width: 32 }, 2_359_488 + 37_056 + 1930);
-        let network = DeeperNetwork::new(shape, 10, &mut Streams::new(1).stream("w", 0), &device);
-        assert_eq!(network.num_params(), convolutions + dense);
-        assert_eq!(DeeperNetwork::least_parameters(shape, 10), 12_288 * 192);
-        assert_eq!(network.logits(Tensor::zeros([2, 32, 32, 3], &device)).dims(), [2, 10]);
-        let shape = ImageShape { channels: 1, height: 5, width: 20 };
-        let network = DeeperNetwork::new(shape, 3, &mut Streams::new(1).stream("w", 0), &device);
-        assert_eq!(network.logits(Tensor::ones([1, 5, 20, 1], &device)).dims(), [1, 3]);
-    }
-}

@@ -90,26 +90,3 @@ impl TeacherNetwork for ReferenceNetwork {
         Some((wide.half_squared_norm() + narrow.half_squared_norm()) * WEIGHT_DECAY)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use speed_core::random::Streams;
-
-    #[test]
-    fn layers_have_their_sizes() {
-        let device = Device::flex();
-        // 28x28x1 is pooled to 14 and 7: 25*64+64, 1600*128+128, 6272*384+384, 384*192+192, 192*10+10.
-        for (channels, height, width, classes, params) in [
-            (1, 28, 28, 10, 1664 + 204_928 + 2_408_832 + 73_920 + 1930),
-            (3, 9, 5, 4, 4864 + 204_928 + 3 * 2 * 128 * 384 + 384 + 73_920 + 772),
-        ] {
-            let shape = ImageShape { channels, height, width };
-            let network = ReferenceNetwork::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
-            assert_eq!(network.num_params(), params);
-            assert!(ReferenceNetwork::least_parameters(shape, classes) < params);
-            let logits = network.logits(Tensor::zeros([2, height, width, channels], &device));
-            assert_eq!(logits.dims(), [2, classes]);
-        }
-    }
-}

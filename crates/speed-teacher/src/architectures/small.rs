@@ -122,33 +122,3 @@ impl TeacherNetwork for SmallContrastNetwork {
         SmallNetwork::least_parameters(shape, classes)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use speed_core::random::Streams;
-
-    #[test]
-    fn layers_have_their_sizes() {
-        let device = Device::flex();
-        // 28x28x1: 25*16+16, 400*32+32, 512*64+64, 64*10+10.
-        for (channels, height, width, classes, params) in [
-            (1, 28, 28, 10, 416 + 12_832 + 32_832 + 650),
-            (3, 32, 32, 10, 1216 + 12_832 + 800 * 64 + 64 + 650),
-            (1, 16, 17, 3, 416 + 12_832 + 32 * 64 + 64 + 195),
-        ] {
-            let shape = ImageShape { channels, height, width };
-            let network = SmallNetwork::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
-            assert_eq!(network.num_params(), params);
-            let rest = params - SmallNetwork::least_parameters(shape, classes);
-            assert!((FIRST * KERNEL * KERNEL..20_000).contains(&rest), "{rest}");
-            let logits = network.logits(Tensor::zeros([3, height, width, channels], &device));
-            assert_eq!(logits.dims(), [3, classes]);
-            // Contrast is computed from one channel.
-            let network = SmallContrastNetwork::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
-            assert_eq!(network.num_params(), params - (channels - 1) * KERNEL * KERNEL * FIRST);
-            let logits = network.logits(Tensor::zeros([3, height, width, channels], &device));
-            assert_eq!(logits.dims(), [3, classes]);
-        }
-    }
-}

@@ -1,14 +1,14 @@
 //! Records twenty steps for another implementation, and compares them with its results: scripts/peers/training.
 
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::module::{ModuleMapper, Param};
 use burn::optim::GradientsParams;
 use speed_data::ImageShape;
 use speed_nn::matrix::{Arithmetic, on_vectors};
-use trace::Trace;
+use trace::{Array, Trace, values};
 
 use super::*;
+use crate::Schedule;
 use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallNetwork};
-use crate::{ClassWeights, Schedule};
 
 #[path = "../../../../scripts/peers/training/trace.rs"]
 mod trace;
@@ -20,19 +20,7 @@ const KERNEL: usize = 5;
 
 /// Returns the settings of `configs/mnist.toml`, of `configs/mnist-paper.toml` or of `configs/svhn-paper.toml`.
 fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
-    let common = TeacherConfig {
-        architecture,
-        optimizer: OptimizerKind::Adam,
-        learning_rate: 4e-3,
-        schedule: Schedule::Cosine,
-        batch,
-        steps: 300,
-        shift: 2,
-        average: 0.0,
-        validation: 0.0,
-        class_weights: ClassWeights::None,
-        unknown: crate::Unknown::default(),
-    };
+    let common = TeacherConfig { architecture, batch, ..TeacherConfig::SMALL };
     if architecture == Architecture::SMALL {
         return common;
     }
@@ -76,10 +64,8 @@ fn record_with<N: TeacherNetwork, O: Optimizer>(
     let mut batches = Batches::new(config, &data, &(0..IMAGES).collect::<Vec<_>>(), &streams);
 
     let mut trace = Trace::default();
-    let read = |network: &N, gradients: Option<&GradientsParams>| parameters(network, config.architecture, gradients);
-    for (index, (shape, values)) in read(trained.network(), None).into_iter().enumerate() {
-        trace.input(format!("start/{index}"), &shape, &values);
-    }
+    let layout = if config.architecture == Architecture::REFERENCE { kernels_last } else { |_, array| array };
+    trace.network("start", true, trained.network(), None, layout);
     for step in 1..=STEPS {
         let (images, labels) = batches.next(N::OFFSET);
         let images = images.into_tensor(&device);
@@ -89,31 +75,18 @@ fn record_with<N: TeacherNetwork, O: Optimizer>(
         let numbers: Vec<f32> = labels.iter().map(|&label| f32::from(label)).collect();
         trace.input(format!("{step}/labels"), &[numbers.len()], &numbers);
         trace.result(format!("{step}/loss"), &[1], &values(loss.clone().inner()));
-        for (index, (shape, values)) in read(trained.network(), Some(&gradients)).into_iter().enumerate() {
-            trace.result(format!("{step}/gradient/{index}"), &shape, &values);
-        }
+        trace.network(&format!("{step}/gradient"), false, trained.network(), Some(&gradients), layout);
         drop(gradients);
         let loss = super::loss(trained.network(), images, &labels, None);
-        trained.step(learning_rate(config, IMAGES, step - 1), &loss).expect("a step");
+        trained.step(config.rate_at(IMAGES, step - 1), &loss).expect("a step");
         let after = match step {
             _ if every_step => format!("{step}/after"),
             STEPS => "end".to_owned(),
             _ => continue,
         };
-        for (index, (shape, values)) in read(trained.network(), None).into_iter().enumerate() {
-            trace.result(format!("{after}/{index}"), &shape, &values);
-        }
+        trace.network(&after, false, trained.network(), None, layout);
     }
     trace
-}
-
-fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().try_to_vec().expect("f32")
-}
-
-/// Returns whether parameter `index` of the reference is the weight of a convolution.
-fn is_kernel(architecture: Architecture, index: usize) -> bool {
-    architecture == Architecture::REFERENCE && [0, 2].contains(&index)
 }
 
 /// A mapper that multiplies the reference's second kernels, of deviation 1e-4, by 100. With the published kernels,
@@ -133,36 +106,16 @@ impl ModuleMapper for LargerKernels {
     }
 }
 
-/// Returns shapes and values of all parameters, or of their gradients, in the order of the network. Kernels have the
-/// layout of the other implementations, `[outputs, inputs, rows, columns]`.
-fn parameters(
-    network: &impl Module,
-    architecture: Architecture,
-    gradients: Option<&GradientsParams>,
-) -> Vec<(Vec<usize>, Vec<f32>)> {
-    struct Visitor<'a> {
-        architecture: Architecture,
-        gradients: Option<&'a GradientsParams>,
-        arrays: Vec<(Vec<usize>, Vec<f32>)>,
+/// Returns the reference's kernels in the layout of the other implementations, `[outputs, inputs, rows, columns]`.
+fn kernels_last(index: usize, (shape, values): Array) -> Array {
+    if ![0, 2].contains(&index) {
+        return (shape, values);
     }
-    impl ModuleVisitor for Visitor<'_> {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let tensor = match self.gradients {
-                Some(gradients) => gradients.get::<D>(param.id).expect("a gradient of every parameter"),
-                None => param.val().inner(),
-            };
-            self.arrays.push(if is_kernel(self.architecture, self.arrays.len()) {
-                let [inputs, outputs] = [0, 1].map(|side| tensor.dims()[side]);
-                let kernels = tensor.reshape([KERNEL, KERNEL, inputs / KERNEL / KERNEL, outputs]).permute([3, 2, 0, 1]);
-                (kernels.dims().to_vec(), values(kernels))
-            } else {
-                (tensor.dims().to_vec(), values(tensor))
-            });
-        }
-    }
-    let mut visitor = Visitor { architecture, gradients, arrays: Vec::new() };
-    network.visit(&mut visitor);
-    visitor.arrays
+    let (places, outputs) = (KERNEL * KERNEL, shape[1]);
+    let inputs = shape[0] / places;
+    let at = |output, input| (0..places).map(move |place| (place * inputs + input) * outputs + output);
+    let order = (0..outputs).flat_map(|output| (0..inputs).flat_map(move |input| at(output, input)));
+    (vec![outputs, inputs, KERNEL, KERNEL], order.map(|place| values[place]).collect())
 }
 
 fn tiny<N: TeacherNetwork>(architecture: Architecture) -> Trace {

@@ -8,7 +8,6 @@ use crate::pictures::decode::decode;
 
 const IMPLICIT: &str = "1.2.840.10008.1.2";
 const EXPLICIT: &str = "1.2.840.10008.1.2.1";
-/// The patient's name in every file, which no message may contain.
 const PATIENT: &str = "SECRET^NAME";
 
 /// The tag, the value representation and the value of an element.

@@ -23,7 +23,6 @@ const GREY: &[u8] = include_bytes!("../fixtures/grey.jpg");
 const CMYK_ADOBE: &[u8] = include_bytes!("../fixtures/cmyk-adobe.jpg");
 const END: &[u8] = b"\xff\xd9";
 
-/// Returns the places of a marker.
 fn places(bytes: &[u8], marker: u8) -> Vec<usize> {
     (0..bytes.len() - 1).filter(|&place| bytes[place..].starts_with(&[0xff, marker])).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use speed_student::Images as Unlabelled;
-use speed_student::label_spreading::{LabelSpreading, Spreading};
+use speed_student::label_spreading::{ALPHA, ITERATIONS, NEIGHBOURS, Spreading, TOLERANCE};
 
 use crate::error::ExperimentError;
 use crate::report::{BASELINE_STAGE, Classification};
@@ -38,13 +38,12 @@ impl Stage for SpreadingStage<'_> {
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
         let LabelledQueries { queries, labels, .. } = self.labelled;
-        let LabelSpreading { neighbours, alpha, iterations, tolerance } = LabelSpreading::default();
         Ok(json!({
             "queries": queries,
             "labels": labels,
             "pool": Images::digest(&self.images.pool),
             "test": Images::digest(&self.images.test),
-            "settings": [json!(neighbours), json!(alpha), json!(iterations), json!(tolerance)],
+            "settings": [json!(NEIGHBOURS), json!(ALPHA), json!(ITERATIONS), json!(TOLERANCE)],
         }))
     }
 
@@ -60,9 +59,7 @@ impl Stage for SpreadingStage<'_> {
         };
         let progress = context.progress;
         progress.begin(&format!("{row}: label spreading"), "images", (pool.len() + test.len()) as u64, 0);
-        let found = LabelSpreading::default().predict(&task, context.threads.get(), &|images| {
-            progress.advance(images as u64, "");
-        })?;
+        let found = task.predict(context.threads.get(), &|images| progress.advance(images as u64, ""))?;
         let pairs = test.labels().iter().copied().zip(found);
         let result = Classification::new(class_names, pairs)?;
         folder.write_json(RESULT, &result)?;

@@ -94,7 +94,6 @@ impl WithSimd for Run<'_> {
     }
 }
 
-/// Computes the results of windows, window after window.
 #[inline(always)]
 fn products<S: Simd>(simd: S, convolution: &Convolution, group: usize, windows: &[f32], result: &mut [f32]) {
     let count = windows.len() / convolution.depth();
@@ -142,7 +141,6 @@ fn tiles<S: Simd, const N: usize>(
 struct At {
     group: usize,
     panel: usize,
-    /// The first window.
     first: usize,
 }
 

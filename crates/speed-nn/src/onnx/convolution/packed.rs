@@ -148,7 +148,6 @@ impl Convolution {
         self.kernel[0] * self.kernel[1]
     }
 
-    /// Returns the number of weights of one output.
     pub(super) fn depth(&self) -> usize {
         self.channels * self.taps()
     }
@@ -164,7 +163,6 @@ impl Convolution {
         ones == [[1; 2]; 2] && self.before == [0; 2] && self.input == self.output && self.groups == 1
     }
 
-    /// Returns the number of values of the result.
     pub(super) fn len(&self) -> usize {
         self.output[0] * self.output[1] * self.groups * self.outputs
     }
@@ -222,7 +220,6 @@ impl Deref for Aligned {
     }
 }
 
-/// Returns the values of a tensor of reals.
 pub(super) fn reals(tensor: &Tensor) -> Option<Vec<f32>> {
     tensor.try_as_plain_ram().ok()?.as_slice::<f32>().ok().map(<[f32]>::to_vec)
 }

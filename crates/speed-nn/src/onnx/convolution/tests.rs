@@ -7,7 +7,6 @@ use tract_onnx::tract_core::ops::nn::DataFormat;
 
 use super::*;
 
-/// Numbers that look random.
 struct Numbers(u64);
 
 impl Numbers {
@@ -59,7 +58,6 @@ fn convolution(
     model.wire_node(name, conv, &[map, weights, bias]).expect("a convolution")[0]
 }
 
-/// Adds a bound.
 fn bound(model: &mut TypedModel, map: OutletId, is_low: bool, value: f32) -> OutletId {
     let name = format!("bound {}", model.nodes.len());
     let value = Tensor::from_shape(&[1, 1, 1, 1], &[value]).expect("a bound");

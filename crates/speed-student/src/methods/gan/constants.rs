@@ -84,7 +84,6 @@ impl Default for ConvolutionalConstants {
 }
 
 impl ConvolutionalConstants {
-    /// Returns the networks of this size.
     pub(super) fn of_size(&self, size: GanSize) -> Self {
         match size {
             GanSize::Paper => self.clone(),

@@ -5,8 +5,7 @@ mod generator;
 #[cfg(test)]
 mod peer_trace;
 
-use burn::tensor::{Device, Tensor};
-use speed_core::random::Stream;
+use burn::tensor::Tensor;
 use speed_data::ImageShape;
 use speed_nn::ops::sums::{column_means, mean};
 use speed_nn::training::InvalidField;
@@ -16,12 +15,10 @@ use crate::{ConvolutionalConstants, GanSize, StudentConfig};
 use discriminator::{ConvolutionalDiscriminator, geometries};
 use generator::ConvolutionalGenerator;
 
-/// Returns the networks of the size in `config`.
 fn networks(config: &StudentConfig) -> ConvolutionalConstants {
     config.gan.convolutional.of_size(config.size)
 }
 
-/// A discriminator of convolutions and a generator of transposed convolutions.
 pub(crate) struct Convolutional;
 
 impl Networks for Convolutional {
@@ -64,25 +61,6 @@ impl Networks for Convolutional {
         let features = geometries.last().map_or(0, |(_, outputs)| *outputs);
         let convolutions = geometries.iter().map(|(geometry, outputs)| geometry.patch_len() * outputs);
         convolutions.sum::<usize>() + features * classes
-    }
-
-    fn discriminator(
-        config: &StudentConfig,
-        shape: ImageShape,
-        classes: usize,
-        weights: &mut Stream,
-        device: &Device,
-    ) -> ConvolutionalDiscriminator {
-        ConvolutionalDiscriminator::new(&networks(config), shape, classes, weights, device)
-    }
-
-    fn generator(
-        config: &StudentConfig,
-        shape: ImageShape,
-        weights: &mut Stream,
-        device: &Device,
-    ) -> ConvolutionalGenerator {
-        ConvolutionalGenerator::new(config, shape, weights, device)
     }
 
     /// Returns the mean over units of the absolute difference of the batch means.

@@ -7,16 +7,13 @@ use burn::tensor::{Int, Tensor, TensorData};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::bias::bias_activation;
 use speed_nn::ops::log_sum_exp::log_sum_exp;
-use speed_nn::ops::sums::{column_means, mean};
+use speed_nn::ops::sums::mean;
 
 /// Returns the discriminator's loss, of shape `[1]`, from logits `[3 n, classes]` of n labelled, n unlabelled and n
 /// generated images, in this order:
 ///
 /// `mean(lse - z_y)` over labelled, plus `weight` times `-mean(lse) / 2 + mean(softplus(lse)) / 2` over unlabelled and
 /// `mean(softplus(lse)) / 2` over generated images. `labels` are the n labels y.
-///
-/// # Panics
-/// If `logits` does not have `3 * labels.len()` rows, or a label is not a column.
 pub(crate) fn discriminator_loss(logits: Tensor<2>, labels: &[u8], weight: f64) -> Tensor<1> {
     let (n, device) = (labels.len(), logits.device());
     let labels: Vec<i32> = labels.iter().map(|&label| i32::from(label)).collect();
@@ -30,15 +27,11 @@ pub(crate) fn discriminator_loss(logits: Tensor<2>, labels: &[u8], weight: f64) 
     labelled + (unsure - real) * weight
 }
 
-/// Returns the generator's loss, of shape `[1]`: the mean over units of the squared difference of the batch means of
-/// the features `[n, units]` of unlabelled and of generated images.
-pub(crate) fn feature_matching_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1> {
-    mean((column_means(generated) - column_means(real)).square())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::networks::Networks;
     use super::*;
+    use crate::gan::Dense;
     use burn::tensor::Device;
     use speed_core::random::Streams;
     use speed_nn::init;
@@ -117,6 +110,6 @@ mod tests {
     fn feature_matching_loss_and_gradient_follow_the_formula() {
         let features = random(10, 4, 1);
         let (real, generated) = (features.clone().narrow(0, 0, 5), features.clone().narrow(0, 5, 5));
-        check(&features, feature_matching_loss(real, generated), plain_features);
+        check(&features, Dense::feature_loss(real, generated), plain_features);
     }
 }

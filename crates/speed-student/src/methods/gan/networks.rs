@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use speed_core::random::{Stream, Streams};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::noise::NormalPool;
 use speed_nn::training::{Classifier, InvalidField};
@@ -11,9 +11,7 @@ use crate::{GanSize, StudentConfig};
 
 /// Both networks of a GAN, with the settings and losses that are specific to them.
 pub(crate) trait Networks: Sync + 'static {
-    /// The classifier.
     type Discriminator: Discriminator;
-    /// The source of generated images.
     type Generator: Generator;
 
     /// The student's name in tables.
@@ -36,31 +34,6 @@ pub(crate) trait Networks: Sync + 'static {
     /// Returns a lower bound on the number of parameters of the discriminator.
     fn least_parameters(config: &StudentConfig, shape: ImageShape, classes: usize) -> usize;
 
-    /// Creates the discriminator with initial weights. The size of the images must have been checked.
-    fn discriminator(
-        config: &StudentConfig,
-        shape: ImageShape,
-        classes: usize,
-        weights: &mut Stream,
-        device: &Device,
-    ) -> Self::Discriminator;
-
-    /// Creates the generator with initial weights.
-    fn generator(config: &StudentConfig, shape: ImageShape, weights: &mut Stream, device: &Device) -> Self::Generator;
-
-    /// Creates networks with initial weights on a device with gradients. The size of the images must have been checked.
-    fn new(
-        config: &StudentConfig,
-        shape: ImageShape,
-        classes: usize,
-        streams: &Streams,
-        device: &Device,
-    ) -> (Self::Discriminator, Self::Generator) {
-        let mut weights = streams.stream("discriminator", 0);
-        let discriminator = Self::discriminator(config, shape, classes, &mut weights, device);
-        (discriminator, Self::generator(config, shape, &mut streams.stream("generator", 0), device))
-    }
-
     /// Returns the generator's loss, of shape `[1]`, from the features `[n, units]` of unlabelled and of generated
     /// images.
     fn feature_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1>;
@@ -68,19 +41,23 @@ pub(crate) trait Networks: Sync + 'static {
 
 /// The student's classifier. Images are `[n, height, width, channels]` within 0..=1.
 pub(crate) trait Discriminator: Classifier + Clone {
+    /// Creates layers with normal weights, scale 1 and bias 0. The size of the images must have been checked.
+    fn new(config: &StudentConfig, shape: ImageShape, classes: usize, weights: &mut Stream, device: &Device) -> Self;
+
     /// Sets scales and biases so that each unit has mean 0 and a certain deviation over some images, from the first
     /// layer to the last (Salimans and Kingma 2016, section 3).
     fn initialized_on(self, images: Tensor<4>, noise: &mut Noise<'_>) -> Self;
 
-    /// Returns the features `[n, units]` that the generator matches, with noise as in training.
-    fn features(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2>;
+    /// Returns the features `[n, units]` that the generator matches. Noise is given in training only.
+    fn features(&self, images: Tensor<4>, noise: Option<&mut Noise<'_>>) -> Tensor<2>;
 
-    /// Returns the logits `[n, classes]`, with noise as in training.
-    fn training_logits(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2>;
+    /// Returns the logits `[n, classes]`. Noise is given in training only.
+    fn logits_with(&self, images: Tensor<4>, noise: Option<&mut Noise<'_>>) -> Tensor<2>;
 }
 
-/// The source of generated images.
 pub(crate) trait Generator: Module + Clone {
+    fn new(config: &StudentConfig, shape: ImageShape, weights: &mut Stream, device: &Device) -> Self;
+
     /// Initialises parameters on data, from latent vectors `[n, latent]`.
     fn initialized_on(self, _latent: Tensor<2>) -> Self {
         self

@@ -41,45 +41,36 @@ mod tests {
     use super::*;
     use speed_core::random::Streams;
 
-    #[test]
-    fn every_image_comes_once_and_every_label_about_equally_often() {
-        let order = Order::draw(50, 50, 7, &mut Streams::new(1).stream("order", 0));
-        for images in [&order.discriminator, &order.generator] {
-            let mut sorted = images.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, (0..50).collect::<Vec<_>>());
-            assert_ne!(*images, sorted);
-        }
-        assert_ne!(order.discriminator, order.generator);
-        assert!(order.labelled.len() >= 50);
-        for pass in order.labelled.chunks(7) {
+    /// Checks that every pass over the list has all of its places, and that the first pass is in another order than the second.
+    #[track_caller]
+    fn check(order: &[usize], length: usize) {
+        let all: Vec<usize> = (0..length).collect();
+        for pass in order.chunks(length) {
             let mut sorted = pass.to_vec();
             sorted.sort_unstable();
-            assert_eq!(sorted, (0..7).collect::<Vec<_>>());
+            assert_eq!(sorted, all);
         }
-        assert_ne!(order.labelled[..7], order.labelled[7..14]);
+        assert_ne!(&order[..length], order.get(length..2 * length).unwrap_or(&all));
     }
 
     #[test]
-    fn more_labels_than_images_of_an_epoch() {
-        let order = Order::draw(3, 3, 8, &mut Streams::new(1).stream("order", 0));
-        assert_eq!((order.discriminator.len(), order.labelled.len()), (3, 8));
-    }
-
-    #[test]
-    fn an_epoch_longer_than_the_pool_has_every_image_about_equally_often() {
-        let order = Order::draw(20, 6, 1, &mut Streams::new(1).stream("order", 0));
-        for images in [&order.discriminator, &order.generator] {
-            assert!(images.len() >= 20);
-            for pass in images.chunks(6) {
-                let mut sorted = pass.to_vec();
-                sorted.sort_unstable();
-                assert_eq!(sorted, (0..6).collect::<Vec<_>>());
-            }
-            assert_ne!(images[..6], images[6..12]);
+    fn every_image_and_every_label_comes_about_equally_often() {
+        let draw =
+            |images, pool, labelled| Order::draw(images, pool, labelled, &mut Streams::new(1).stream("order", 0));
+        let order = draw(50, 50, 7);
+        for (list, length) in [(&order.discriminator, 50), (&order.generator, 50), (&order.labelled, 7)] {
+            assert!(list.len() >= 50);
+            check(list, length);
         }
-        assert_eq!(order.labelled, [0; 20]);
-        // An epoch uses only some images of a larger pool.
-        assert_eq!(Order::draw(6, 20, 1, &mut Streams::new(1).stream("order", 0)).discriminator.len(), 20);
+        assert_ne!(order.discriminator, order.generator);
+        let longer_than_the_pool = draw(20, 6, 1);
+        for list in [&longer_than_the_pool.discriminator, &longer_than_the_pool.generator] {
+            assert!(list.len() >= 20);
+            check(list, 6);
+        }
+        assert_eq!(longer_than_the_pool.labelled, [0; 20]);
+        // More labels than images of an epoch, and an epoch that uses only some images of a larger pool.
+        assert_eq!(draw(3, 3, 8).labelled.len(), 8);
+        assert_eq!(draw(6, 20, 1).discriminator.len(), 20);
     }
 }

@@ -1,17 +1,19 @@
 //! Records twenty steps, which scripts/peers/training compares with another implementation.
 
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::module::{Module, ModuleMapper, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use rand::RngExt;
 use speed_core::random::{Stream, Streams};
 use speed_data::{ImageShape, Split};
 pub(super) use trace::Trace;
+use trace::values;
 
 use super::GanTraining;
 use super::networks::Networks;
 use super::train::{Batch, images, latent};
-use crate::{Images, Lesson, StudentConfig};
+use crate::test_support::Data;
+use crate::{Lesson, StudentConfig};
 
 #[path = "../../../../../scripts/peers/training/trace.rs"]
 mod trace;
@@ -41,16 +43,8 @@ pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, class
     let mut stream = streams.stream("images", 0);
     let pixels = (0..count * shape.pixels()).map(|_| stream.random()).collect();
     let pool = Split::new(shape, classes.into(), pixels, vec![0; count]).expect("a split");
-    let (labelled, streams) = (Vec::new(), &streams);
-    let lesson = &Lesson {
-        config,
-        pool: Images::new(&pool),
-        labelled: &labelled,
-        doubts: None,
-        test: None,
-        streams,
-        device: &device,
-    };
+    let data = Data { test: pool.clone(), labelled: Vec::new(), pool };
+    let lesson = &data.lesson(config, &streams, &device);
     let mut training = GanTraining::<N>::new(lesson);
 
     let mut trace = Trace::default();
@@ -105,7 +99,8 @@ fn record_step<N: Traced>(
     let everything = training.discriminator.network().clone().map(&mut Everything);
     let loss = training.discriminator_loss(&everything, lesson, &batch, &mut stream.clone());
     record_result(trace, &name, &everything, loss);
-    training.discriminator_step(lesson, &batch, &mut stream).expect("a step");
+    let loss = training.discriminator_loss(training.discriminator.network(), lesson, &batch, &mut stream);
+    training.discriminator.step(lesson.config.learning_rate, &loss).expect("a step");
     assert_eq!(stream, replay, "the recorded draws differ from the draws of the step");
 
     let name = format!("{step}/generator");
@@ -116,21 +111,17 @@ fn record_step<N: Traced>(
     let generator = training.generator.network().clone();
     let loss = training.generator_loss(&generator, lesson, &batch, &mut stream.clone());
     record_result(trace, &name, &generator, loss);
-    training.generator_step(lesson, &batch, &mut stream).expect("a step");
+    let loss = training.generator_loss(training.generator.network(), lesson, &batch, &mut stream);
+    training.generator.step(lesson.config.learning_rate, &loss).expect("a step");
     assert_eq!(stream, replay, "the recorded draws differ from the draws of the step");
 }
 
-/// A map that makes every parameter trainable.
 struct Everything;
 
 impl ModuleMapper for Everything {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         param.set_require_grad(true)
     }
-}
-
-fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    speed_nn::device::values(tensor).expect("f32")
 }
 
 fn input<const D: usize>(trace: &mut Trace, name: &str, tensor: Tensor<D>) {
@@ -145,11 +136,10 @@ pub(super) fn record_layers<const D: usize>(trace: &mut Trace, name: &str, passe
     }
 }
 
-/// Records a loss, and its gradient with respect to all parameters.
 fn record_result(trace: &mut Trace, name: &str, network: &impl Module, loss: Tensor<1>) {
     let gradients = GradientsParams::from_grads(loss.backward(), network);
     trace.result(format!("{name}/loss"), &[1], &values(loss.inner()));
-    record_arrays(trace, &format!("{name}/gradient"), false, network, Some(&gradients));
+    trace.network(&format!("{name}/gradient"), false, network, Some(&gradients), |_, array| array);
 }
 
 fn record_networks<N: Networks>(
@@ -158,39 +148,6 @@ fn record_networks<N: Networks>(
     is_input: bool,
     training: &GanTraining<N>,
 ) {
-    record_arrays(trace, &name("discriminator"), is_input, training.discriminator.network(), None);
-    record_arrays(trace, &name("generator"), is_input, training.generator.network(), None);
-}
-
-/// Records all parameters, or their gradients, in the order of the network.
-fn record_arrays(
-    trace: &mut Trace,
-    name: &str,
-    is_input: bool,
-    network: &impl Module,
-    gradients: Option<&GradientsParams>,
-) {
-    struct Visitor<'a> {
-        trace: &'a mut Trace,
-        name: &'a str,
-        is_input: bool,
-        gradients: Option<&'a GradientsParams>,
-        index: usize,
-    }
-    impl ModuleVisitor for Visitor<'_> {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let tensor = match self.gradients {
-                Some(gradients) => gradients.get::<D>(param.id).expect("a gradient of every parameter"),
-                None => param.val().inner(),
-            };
-            let (name, shape) = (format!("{}/{}", self.name, self.index), tensor.dims());
-            self.index += 1;
-            if self.is_input {
-                self.trace.input(name, &shape, &values(tensor));
-            } else {
-                self.trace.result(name, &shape, &values(tensor));
-            }
-        }
-    }
-    network.visit(&mut Visitor { trace, name, is_input, gradients, index: 0 });
+    trace.network(&name("discriminator"), is_input, training.discriminator.network(), None, |_, array| array);
+    trace.network(&name("generator"), is_input, training.generator.network(), None, |_, array| array);
 }

@@ -18,7 +18,7 @@ fn a_student_learns_from_twelve_labels() {
     let outcome = run(StudentMethod::GAN, &config, &data(), 1, None).0.expect("a training");
     assert!(outcome.accuracy > Some(0.9), "accuracy {:?}", outcome.accuracy);
     let samples = outcome.samples.expect("generated images");
-    assert_eq!((samples.len(), samples.shape()), (SAMPLES, SHAPE));
+    assert_eq!((samples.pixels.len(), samples.shape), (SAMPLES * SHAPE.pixels(), SHAPE));
     // The reference's average is evaluated in the same epochs as the other networks.
     assert!(outcome.metrics.iter().all(|m| m.measures[2].is_some() == m.accuracy_raw.is_some()));
 }

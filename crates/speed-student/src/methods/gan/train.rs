@@ -10,7 +10,7 @@ use speed_nn::average::Average;
 use speed_nn::device::{DeviceError, values};
 use speed_nn::init;
 use speed_nn::noise::NormalPool;
-use speed_nn::optim::{Adam, StepError, Trained};
+use speed_nn::optim::{Adam, Trained};
 use speed_nn::params::{ParameterError, number_parameters};
 use speed_nn::training::InvalidField;
 
@@ -26,13 +26,11 @@ use crate::{
 const REFERENCE_RATE: f64 = 1e-4;
 /// Steps between two updates of the parameter averages, whose rate is compounded accordingly.
 const AVERAGE_EVERY: u32 = 10;
-/// Number of generated images in the outcome.
 pub(super) const SAMPLES: usize = 100;
 
 /// The method of a semi-supervised GAN with some networks.
 pub(crate) struct Gan<N>(PhantomData<N>);
 
-/// Both networks in training.
 pub(crate) struct GanTraining<N: Networks> {
     pub(super) noise: NormalPool,
     pub(crate) discriminator: Trained<N::Discriminator>,
@@ -56,8 +54,9 @@ impl<N: Networks> GanTraining<N> {
     pub(crate) fn new(lesson: &Lesson<'_>) -> Self {
         let Lesson { config, pool, streams, device, .. } = *lesson;
         let recorded = device.clone().autodiff();
-        let (discriminator, generator) = N::new(config, pool.shape(), lesson.classes(), streams, &recorded);
-
+        let (shape, mut weights) = (pool.shape(), streams.stream("discriminator", 0));
+        let discriminator = N::Discriminator::new(config, shape, lesson.classes(), &mut weights, &recorded);
+        let generator = N::Generator::new(config, shape, &mut streams.stream("generator", 0), &recorded);
         let noise = NormalPool::new(N::NOISE_POOL, &mut streams.stream("noise pool", 0), device);
         let mut stream = streams.stream("initial images", 0);
         let count = config.gan.initial_images.min(pool.len());
@@ -77,28 +76,6 @@ impl<N: Networks> GanTraining<N> {
         }
     }
 
-    /// Makes one step of the discriminator. Returns the loss before the step.
-    pub(super) fn discriminator_step(
-        &mut self,
-        lesson: &Lesson<'_>,
-        batch: &Batch<'_>,
-        stream: &mut Stream,
-    ) -> Result<f64, StepError> {
-        let loss = self.discriminator_loss(self.discriminator.network(), lesson, batch, stream);
-        self.discriminator.step(lesson.config.learning_rate, &loss)
-    }
-
-    /// Makes one step of the generator. Returns the loss before the step.
-    pub(super) fn generator_step(
-        &mut self,
-        lesson: &Lesson<'_>,
-        batch: &Batch<'_>,
-        stream: &mut Stream,
-    ) -> Result<f64, StepError> {
-        let loss = self.generator_loss(self.generator.network(), lesson, batch, stream);
-        self.generator.step(lesson.config.learning_rate, &loss)
-    }
-
     /// Returns a discriminator's loss on one batch of labelled, unlabelled and generated images, in equal numbers.
     pub(super) fn discriminator_loss(
         &self,
@@ -110,7 +87,7 @@ impl<N: Networks> GanTraining<N> {
         let generated = self.generator.frozen().forward(latent(lesson, lesson.config.batch, stream));
         let real = images::<N>(lesson, &[&batch.labelled, batch.unlabelled].concat());
         let logits = discriminator
-            .training_logits(Tensor::cat(vec![real, generated], 0), &mut Noise { pool: &self.noise, stream });
+            .logits_with(Tensor::cat(vec![real, generated], 0), Some(&mut Noise { pool: &self.noise, stream }));
         discriminator_loss(logits, &batch.labels, lesson.config.gan.unlabelled_weight)
     }
 
@@ -126,8 +103,8 @@ impl<N: Networks> GanTraining<N> {
         let mut noise = Noise { pool: &self.noise, stream };
         let frozen = self.discriminator.frozen();
         // The real features are constants for the generator; no gradient passes through them.
-        let real = Tensor::from_inner(frozen.features(images::<N>(lesson, batch.matched), &mut noise));
-        N::feature_loss(real, frozen.features(generator.forward(latent), &mut noise))
+        let real = Tensor::from_inner(frozen.features(images::<N>(lesson, batch.matched), Some(&mut noise)));
+        N::feature_loss(real, frozen.features(generator.forward(latent), Some(&mut noise)))
     }
 }
 
@@ -160,7 +137,8 @@ impl<N: Networks> Method for Gan<N> {
     }
 
     fn passes(&self, config: &StudentConfig) -> Passes {
-        passes(config)
+        let StudentConfig { epochs, epoch_images, batch, evaluate_every, .. } = *config;
+        Passes { epochs, epoch_images, batch, evaluate_every }
     }
 
     fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
@@ -169,7 +147,7 @@ impl<N: Networks> Method for Gan<N> {
 
     /// Without the loss of unlabelled and generated images, the discriminator is an ordinary classifier.
     fn labelled_only(&self, config: &StudentConfig, pool: usize) -> Option<StudentConfig> {
-        let epoch_images = passes(config).images(pool);
+        let epoch_images = self.passes(config).images(pool);
         let gan = GanConstants { unlabelled_weight: 0.0, ..config.gan.clone() };
         Some(StudentConfig { gan, epoch_images, ..config.clone() })
     }
@@ -194,7 +172,7 @@ impl<N: Networks> Method for Gan<N> {
         device: &Device,
     ) -> BoxedClassifier {
         let mut weights = Streams::new(0).stream("template", 0);
-        Box::new(number_parameters(N::discriminator(config, shape, classes, &mut weights, device)))
+        Box::new(number_parameters(N::Discriminator::new(config, shape, classes, &mut weights, device)))
     }
 
     fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training> {
@@ -202,15 +180,10 @@ impl<N: Networks> Method for Gan<N> {
     }
 }
 
-fn passes(config: &StudentConfig) -> Passes {
-    let StudentConfig { epochs, epoch_images, batch, evaluate_every, .. } = *config;
-    Passes { epochs, epoch_images, batch, evaluate_every }
-}
-
 impl<N: Networks> Training for GanTraining<N> {
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
-        let (number, stream) = (epoch.number, &mut epoch.stream);
-        let (n, pool, passes) = (lesson.config.batch, lesson.pool.len(), passes(lesson.config));
+        let (number, stream, rate) = (epoch.number, &mut epoch.stream, lesson.config.learning_rate);
+        let (n, pool, passes) = (lesson.config.batch, lesson.pool.len(), Gan::<N>::NEW.passes(lesson.config));
         let steps = passes.steps(pool);
         let order = Order::draw(passes.images(pool), pool, lesson.labelled.len(), stream);
         let (mut sums, mut steps_since_average) = ([0.0; 2], 0);
@@ -221,14 +194,16 @@ impl<N: Networks> Training for GanTraining<N> {
             let batch = Batch { labelled, labels, unlabelled, matched: &order.generator[places] };
             let failed = |network| move |error| StudentError::from_step(error, network, number, step + 1);
 
-            sums[0] += self.discriminator_step(lesson, &batch, stream).map_err(failed("discriminator"))?;
+            let loss = self.discriminator_loss(self.discriminator.network(), lesson, &batch, stream);
+            sums[0] += self.discriminator.step(rate, &loss).map_err(failed("discriminator"))?;
             steps_since_average += 1;
             if steps_since_average == AVERAGE_EVERY || step + 1 == steps {
                 self.average.update(steps_since_average, self.discriminator.network());
                 self.reference_average.update(steps_since_average, self.discriminator.network());
                 steps_since_average = 0;
             }
-            sums[1] += self.generator_step(lesson, &batch, stream).map_err(failed("generator"))?;
+            let loss = self.generator_loss(self.generator.network(), lesson, &batch, stream);
+            sums[1] += self.generator.step(rate, &loss).map_err(failed("generator"))?;
         }
         let [discriminator, generator] = sums.map(|sum| Some(sum / steps as f64));
         let reference = match epoch.is_evaluated {
@@ -276,7 +251,6 @@ pub(super) fn latent(lesson: &Lesson<'_>, count: usize, stream: &mut Stream) -> 
     init::uniform([count, lesson.config.gan.latent], 0.0, 1.0, stream, lesson.device)
 }
 
-/// Returns some images of the pool.
 pub(super) fn images<N: Networks>(lesson: &Lesson<'_>, some: &[usize]) -> Tensor<4> {
     lesson.batch::<N::Discriminator>(some).into_tensor(lesson.device)
 }

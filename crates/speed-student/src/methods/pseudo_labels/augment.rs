@@ -36,7 +36,6 @@ const GRID: usize = 5;
 /// The largest ratio of an erased rectangle's sides.
 const ASPECT: f64 = 4.0;
 
-/// The transformation of one drawn view.
 struct View {
     /// `image = centre + linear (view - centre) + shift`, rows and columns.
     linear: [[f32; 2]; 2],
@@ -70,9 +69,6 @@ impl Augmentation {
 
     /// Writes a random view of the image `pixels` (CHW) to `view`: row by row, pixel by pixel, channel by channel
     /// (HWC), scaled to 0..=1. Beyond its border, the image has the values at the border.
-    ///
-    /// # Panics
-    /// If `pixels` or `view` is not an image of this shape.
     pub(super) fn write(&self, pixels: &[u8], shape: ImageShape, stream: &mut Stream, view: &mut [f32]) {
         let ImageShape { channels, height, width } = shape;
         assert_eq!([pixels.len(), view.len()], [shape.pixels(); 2], "an image of {shape}");

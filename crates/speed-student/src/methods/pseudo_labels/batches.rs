@@ -10,17 +10,14 @@ use crate::Lesson;
 /// The images of a step: labelled ones first, pseudo-labelled ones after them.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// The views.
     pub(super) pixels: Pixels,
     /// A distribution over the classes for each image.
     pub(super) targets: Matrix,
     /// The weight of each image's loss.
     pub(super) weights: Vec<f32>,
-    /// Number of labelled images.
     pub(super) labelled: usize,
 }
 
-/// Draws the batches of an epoch.
 pub(super) struct Batches<'a> {
     lesson: &'a Lesson<'a>,
     targets: &'a Targets,

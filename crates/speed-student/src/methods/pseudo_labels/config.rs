@@ -7,8 +7,7 @@ use speed_nn::optim::Adam;
 use speed_nn::training::InvalidField;
 
 use super::{PseudoLabelsConstants, Views};
-use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
-use crate::limits::MAX_SIZE;
+use crate::config::{MAX_SIZE, REFERENCE_POOL, check_epoch_images};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).
@@ -18,7 +17,7 @@ pub struct PseudoLabelsConfig {
     /// Epochs of `epoch_images` images each, the warm-up included. The learning rate falls to 0 over all of them.
     pub epochs: u32,
     /// Images of an epoch, independent of the size of the pool; 0: one pass over the pool.
-    #[serde(default, skip_serializing_if = "is_pass")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub epoch_images: usize,
     /// Number of epochs at the start that use only the labelled images.
     pub warmup_epochs: u32,
@@ -94,12 +93,10 @@ impl PseudoLabelsConfig {
         self.learning_rate * libm::cos(FRAC_PI_2 * done)
     }
 
-    /// Returns the output channels of the convolutions.
     pub(super) fn convolutions(&self) -> Vec<usize> {
         self.constants.convolutions.iter().map(|&channels| self.widened(channels)).collect()
     }
 
-    /// Returns the units of the hidden layer.
     pub(super) fn hidden(&self) -> usize {
         self.widened(self.constants.hidden)
     }
@@ -108,7 +105,6 @@ impl PseudoLabelsConfig {
         if self.contrast { 2 * units } else { units }
     }
 
-    /// Returns the optimiser.
     pub(super) fn adam(&self) -> Adam {
         Adam::with_least_deviation([self.constants.beta1, self.constants.beta2], self.constants.adam_epsilon)
     }
@@ -117,34 +113,6 @@ impl PseudoLabelsConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_default_is_valid() {
-        assert_eq!(PseudoLabelsConfig::default().check(), Ok(()));
-    }
-
-    #[test]
-    fn every_impossible_value_is_named() {
-        type Break = fn(&mut PseudoLabelsConfig);
-        let cases: [(&str, Break); 10] = [
-            ("epochs", |c| c.epochs = 0),
-            ("epoch_images", |c| c.epoch_images = usize::MAX),
-            ("warmup_epochs", |c| c.warmup_epochs = 0),
-            ("warmup_epochs", |c| c.warmup_epochs = c.epochs + 1),
-            ("label_epochs", |c| c.label_epochs = c.warmup_epochs - 1),
-            ("labelled_batch", |c| c.labelled_batch = 0),
-            ("batch", |c| c.batch = MAX_SIZE + 1),
-            ("learning_rate", |c| c.learning_rate = 0.0),
-            ("learning_rate", |c| c.learning_rate = f64::NAN),
-            ("evaluate_every", |c| c.evaluate_every = 0),
-        ];
-        for (field, change) in cases {
-            let mut config = PseudoLabelsConfig::default();
-            change(&mut config);
-            let found = config.check().map_err(|error| error.field);
-            assert_eq!(found, Err(format!("pseudo_labels.{field}").as_str()), "{config:?}");
-        }
-    }
 
     #[test]
     fn the_given_labels_lose_their_weight_between_two_epochs() {

@@ -67,7 +67,6 @@ pub enum Views {
 }
 
 impl Views {
-    /// Returns the views from which pseudo-labels are predicted.
     pub(super) fn weak(self) -> Augmentation {
         let (shift, bound) = match self {
             Self::Wide => (1.0, 0.1),
@@ -77,7 +76,6 @@ impl Views {
         Augmentation { shift, rotation: bound, scale: bound, shear: bound, elastic: 0.0, erasures: 0, erased: 0.0 }
     }
 
-    /// Returns the views on which the network is trained.
     pub(super) fn strong(self) -> Augmentation {
         let (rotation, scale, elastic, erasures) = match self {
             Self::Wide => (0.25, 0.2, 0.7, 2),

@@ -54,7 +54,6 @@ pub(super) fn least_parameters(config: &PseudoLabelsConfig, shape: ImageShape, c
 
 impl PseudoLabelsNetwork {
     /// Creates a network with He-normal weights, smaller in the last layer. Returns `None` if the images are too small.
-    #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn new(
         config: &PseudoLabelsConfig,
         shape: ImageShape,

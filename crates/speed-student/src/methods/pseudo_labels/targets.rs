@@ -4,7 +4,6 @@ use speed_nn::matrix::Matrix;
 
 use super::PseudoLabelsConstants;
 
-/// Targets of an epoch.
 #[derive(Debug)]
 pub(super) struct Targets {
     /// A distribution over the classes for each labelled image, in the order of the given labels.

@@ -22,10 +22,8 @@ use crate::{BoxedClassifier, CheckpointError, Epoch, Lesson, Method, Passes, Stu
 /// Number of images that are labelled in one batch.
 const TOGETHER: usize = 100;
 
-/// The method on pseudo-labels.
 pub(crate) struct PseudoLabels;
 
-/// The network in training.
 pub(crate) struct PseudoLabelsTraining(pub(crate) Averaged<PseudoLabelsNetwork>);
 
 impl PseudoLabelsTraining {
@@ -107,7 +105,8 @@ impl Method for PseudoLabels {
     }
 
     fn passes(&self, config: &StudentConfig) -> Passes {
-        passes(&config.pseudo_labels)
+        let PseudoLabelsConfig { epochs, epoch_images, batch, evaluate_every, .. } = config.pseudo_labels;
+        Passes { epochs, epoch_images, batch, evaluate_every }
     }
 
     fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
@@ -169,11 +168,6 @@ impl Method for PseudoLabels {
     }
 }
 
-fn passes(config: &PseudoLabelsConfig) -> Passes {
-    let PseudoLabelsConfig { epochs, epoch_images, batch, evaluate_every, .. } = *config;
-    Passes { epochs, epoch_images, batch, evaluate_every }
-}
-
 impl Training for PseudoLabelsTraining {
     /// Labels the pool, then makes all steps.
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
@@ -185,7 +179,7 @@ impl Training for PseudoLabelsTraining {
             Targets::from_pool(&config.constants, pool, lesson.labelled, lesson.doubts, prior.as_deref())
         };
 
-        let steps = passes(config).steps(lesson.pool.len());
+        let steps = PseudoLabels.passes(lesson.config).steps(lesson.pool.len());
         let (mut batches, mut sums) = (Batches::new(lesson, &targets), [0.0; 2]);
         for step in 0..steps {
             let done = (f64::from(epoch.number - 1) + step as f64 / steps as f64) / f64::from(config.epochs);

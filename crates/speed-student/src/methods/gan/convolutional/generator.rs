@@ -12,7 +12,6 @@ use speed_nn::ops::conv::Geometry;
 use super::super::networks::Generator;
 use crate::StudentConfig;
 
-/// Deviation of the initial weights.
 const WEIGHT_DEVIATION: f32 = 0.05;
 /// Deviation of the outputs before their tanh, after the initialisation on data.
 const OUTPUT_DEVIATION: f32 = 0.1;
@@ -33,9 +32,19 @@ pub(crate) struct ConvolutionalGenerator {
 }
 
 impl ConvolutionalGenerator {
+    /// Returns the maps before the last layer.
+    fn maps(&self, latent: Tensor<2>) -> Tensor<4> {
+        let [height, width, channels] = self.smallest;
+        let images = latent.dims()[0];
+        let start = self.start.forward(latent).reshape([images, height, width, channels]);
+        self.convolutions.iter().fold(start, |maps, layer| layer.forward(maps))
+    }
+}
+
+impl Generator for ConvolutionalGenerator {
     /// Creates layers with normal weights, scale 1, shift and bias 0, for images of any size: the sides of the smallest
     /// maps are the sides of the images, halved and rounded up once for each layer.
-    pub(super) fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
+    fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
         let channels = config.gan.convolutional.of_size(config.size).generator;
         // From the images to the smallest maps.
         let mut map = [shape.height, shape.width, shape.channels];
@@ -67,16 +76,6 @@ impl ConvolutionalGenerator {
         Self { start, convolutions, output, smallest }
     }
 
-    /// Returns the maps before the last layer.
-    fn maps(&self, latent: Tensor<2>) -> Tensor<4> {
-        let [height, width, channels] = self.smallest;
-        let images = latent.dims()[0];
-        let start = self.start.forward(latent).reshape([images, height, width, channels]);
-        self.convolutions.iter().fold(start, |maps, layer| layer.forward(maps))
-    }
-}
-
-impl Generator for ConvolutionalGenerator {
     fn initialized_on(self, latent: Tensor<2>) -> Self {
         let maps = self.valid().maps(latent);
         Self { output: self.output.normalized_on(maps), ..self }

@@ -25,9 +25,9 @@ pub(crate) struct DenseGenerator {
     image: [usize; 3],
 }
 
-impl DenseGenerator {
+impl Generator for DenseGenerator {
     /// Creates layers of the sizes in `config` with Glorot-uniform weights.
-    pub(super) fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
+    fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
         let mut inputs = config.gan.latent;
         let mut weights = |outputs: usize| {
             let limit = (6.0 / (inputs + outputs) as f32).sqrt();
@@ -46,9 +46,7 @@ impl DenseGenerator {
         let image = [shape.height, shape.width, shape.channels];
         Self { hidden, output: WeightNormDense::new(weights(shape.pixels()), kind), image }
     }
-}
 
-impl Generator for DenseGenerator {
     fn forward(&self, latent: Tensor<2>) -> Tensor<4> {
         let images = self.output.forward(self.hidden.iter().fold(latent, |rows, layer| layer.forward(rows)));
         let [height, width, channels] = self.image;
