@@ -134,36 +134,20 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     })
 }
 
-/// Estimates the cost of all stages of a run.
 fn cost(config: &Config, meter: Meter) -> Result<Cost, ExperimentError> {
     let stages: Vec<Vec<StageCost>> = KINDS.iter().map(|kind| (kind.cost)(config, &meter)).collect::<Result<_, _>>()?;
     Ok(Cost::new(config, &meter, stages.concat()))
 }
 
-/// Checks the cost of a run's answers against the limit of the command line, by the rule of rounds.
-/// Answers of a simulation cost nothing.
-///
-/// # Errors
-/// If the answers may cost more than the limit, or if there is no limit and one answer is expensive.
-pub(crate) fn check_price(
-    config: &Config,
-    options: &RunOptions,
-    to_charge: &[QueryBatch],
-) -> Result<(), ExperimentError> {
-    let refusal = price_refusal(config, options, to_charge);
-    refusal.map_or(Ok(()), |refusal| Err(ExperimentError::option("--max-epsilon", refusal)))
-}
-
-/// Returns why the cost of a run's answers is refused.
+/// Returns why the cost of a run's answers is refused, by the rule of rounds. Answers of a simulation cost nothing.
 fn price_refusal(config: &Config, options: &RunOptions, to_charge: &[QueryBatch]) -> Option<String> {
     if config.is_simulation() {
         return None;
     }
-    let price = AnswerPrice::for_batches(to_charge, config.privacy.delta).transpose()?;
-    options.limit.check("the run", price, config.privacy.delta).err().map(|refusal| refusal.to_string())
+    let price = AnswerPrice::for_batches(to_charge, config.delta).transpose()?;
+    options.limit.check("the run", price, config.delta).err().map(|refusal| refusal.to_string())
 }
 
-/// Checks the cost of a run before any run of a sweep begins.
 pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());
@@ -174,9 +158,6 @@ pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Resu
 }
 
 /// Checks the cost of all answers that a run would charge now.
-///
-/// # Errors
-/// The errors of [`check_price`], and if votes cannot be read or the noise cannot be accounted for.
 pub(crate) fn check_run_price(
     config: &Config,
     options: &RunOptions,
@@ -189,7 +170,8 @@ pub(crate) fn check_run_price(
     let charges = charges(config, options, graph, classes)?;
     let to_charge: Vec<QueryBatch> =
         charges.into_iter().filter_map(|(_, charge, done)| (!done).then_some(charge)).collect();
-    check_price(config, options, &to_charge)
+    let refusal = price_refusal(config, options, &to_charge);
+    refusal.map_or(Ok(()), |refusal| Err(ExperimentError::option("--max-epsilon", refusal)))
 }
 
 /// Returns the charges of every row with noise and its own answers, for its checks and its answers, with the row's
@@ -211,7 +193,6 @@ fn charges(
     Ok(charges)
 }
 
-/// Returns one training for each method of the rows' students.
 fn planned_trainings(config: &Config) -> Vec<PlannedTraining> {
     let mut trainings: Vec<PlannedTraining> = Vec::new();
     for method in config.rows.iter().filter(|_| config.table.repeats > 0).map(|row| config.method_of(row)) {
@@ -224,7 +205,6 @@ fn planned_trainings(config: &Config) -> Vec<PlannedTraining> {
     trainings
 }
 
-/// Returns the rows with noise, and the charges of the unfinished ones.
 fn planned_rows(
     config: &Config,
     options: &RunOptions,
@@ -252,7 +232,6 @@ fn planned_rows(
     Ok((rows, to_charge))
 }
 
-/// The budget that the planned charges need.
 struct BudgetNeed {
     budget_needed: Option<f64>,
     delta: f64,
@@ -262,7 +241,7 @@ struct BudgetNeed {
 
 impl BudgetNeed {
     fn for_charges(config: &Config, files: &LedgerFiles, to_charge: &[QueryBatch]) -> Result<Self, ExperimentError> {
-        let delta = config.privacy.delta;
+        let delta = config.delta;
         if config.is_simulation() {
             return Ok(Self { budget_needed: None, delta: delta.get(), samplers_included: None, refused: None });
         }

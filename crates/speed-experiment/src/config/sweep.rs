@@ -20,7 +20,6 @@ const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];
 /// The honest ratio of all rows with noise.
 const TAU: &str = "row.noisy.honest_ratio";
 
-/// Short names of keys that are swept often.
 const SHORT: [(&str, &str); 14] = [
     ("mechanism", "noise.mechanism"),
     ("gamma", "noise.gamma"),
@@ -58,7 +57,6 @@ pub struct Setting {
     pub config: Config,
 }
 
-/// A swept key.
 struct Swept {
     name: String,
     key: String,
@@ -106,7 +104,6 @@ impl Sweep {
         &self.settings[0].config
     }
 
-    /// Returns the configs of all settings.
     pub(crate) fn configs(&self) -> impl Iterator<Item = &Config> {
         self.settings.iter().map(|setting| &setting.config)
     }

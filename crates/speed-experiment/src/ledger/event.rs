@@ -23,7 +23,6 @@ pub(crate) fn event(
     )?)
 }
 
-/// Returns the charge for a row's checks, if they have noise of their own.
 pub(crate) fn planned_checks(
     config: &Config,
     row: &RowConfig,
@@ -47,10 +46,9 @@ pub(crate) fn planned_charge(
 
 /// Returns the ledger's own budget, which is unlimited because the limit belongs to the config, which may change.
 pub(super) fn record(config: &Config) -> Budget {
-    Budget { epsilon: None, delta: config.privacy.delta }
+    Budget { epsilon: None, delta: config.delta }
 }
 
-/// Returns the config's limit for all charges in the ledger.
 pub(crate) fn limit(config: &Config) -> Option<Budget> {
-    config.privacy.budget.map(|epsilon| Budget { epsilon: Some(epsilon), ..record(config) })
+    config.budget().map(|epsilon| Budget { epsilon: Some(epsilon), ..record(config) })
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use speed_accountant::ledger::{ChargeRequest, LedgerError, PartySize, Statement};
+use speed_accountant::ledger::{ChargeRequest, Ledger, LedgerError, PartySize, Statement};
 use speed_accountant::{PrivacyEvent, QueryBatch, round_up};
 use speed_mechanism::MechanismError;
 
@@ -22,12 +22,10 @@ pub(crate) struct Payment<'a> {
     pub(crate) store: &'a RunStore,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) row: &'a RowConfig,
-    /// The noise of the answers, or of the checks that are paid for.
     pub(crate) noise: QueryNoise,
     pub(crate) answers: &'a Identity,
     pub(crate) queries: usize,
     pub(crate) classes: usize,
-    /// The end of the charge's label in the ledger.
     pub(crate) label_end: &'static str,
 }
 
@@ -82,7 +80,6 @@ impl Payment<'_> {
         Ok(Some(folder))
     }
 
-    /// Returns the digests of the noise keys that were charged for this question.
     fn charged(&self) -> Result<Vec<String>, ExperimentError> {
         let files = self.files();
         let Some(Statement { charges, .. }) = files.statement()? else { return Ok(Vec::new()) };
@@ -167,7 +164,7 @@ impl Payment<'_> {
     fn enter(&self, noise_digest: &str) -> Result<(usize, Statement), Refusal> {
         let files = self.files();
         let secret = files.secret_or_new()?;
-        let ledger = files.open_or_create(record(self.config))?;
+        let ledger = Ledger::open_or_create(&files.path(), record(self.config)).map_err(ExperimentError::from)?;
         let before = ledger.statement().map_err(ExperimentError::from)?.queries;
         let ensemble = &self.config.ensemble;
         let charged = ledger.charge_once(&ChargeRequest {
@@ -216,7 +213,7 @@ impl Payment<'_> {
 
     fn would_pay_again(&self, path: PathBuf, damage: &str) -> ExperimentError {
         let price = || -> Result<String, ExperimentError> {
-            let ledger = speed_accountant::ledger::Ledger::open(&self.files().path())?;
+            let ledger = Ledger::open(&self.files().path())?;
             let event = self.event()?;
             let (before, after) = ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?;
             let [before, after] = [before, after].map(|spent| round_up(spent.epsilon, 2));
@@ -236,9 +233,7 @@ impl Payment<'_> {
 
 /// A charge that failed, or may have failed.
 enum Refusal {
-    /// The ledger refused it.
     Charge(LedgerError),
-    /// Another step failed.
     Failed(ExperimentError),
 }
 

@@ -36,7 +36,6 @@ use crate::store::RunStore;
 #[derive(Default)]
 pub(crate) struct RowStudents(pub(crate) Vec<Vec<StudentRun>>);
 
-/// The training of the students on the labels of every row.
 pub(super) static STUDENT_TRAINING: Kind = Kind {
     units: Some(Units {
         name: "students",
@@ -65,7 +64,6 @@ pub(super) static STUDENT_TRAINING: Kind = Kind {
     ..Kind::new(KIND, |config, _| config.table.repeats > 0, train_rows)
 };
 
-/// Trains the students of all rows.
 fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
     let Some(images) = context.images() else { return Ok(()) };
     // No later stage uses the keys, and the trainings need the memory.
@@ -76,7 +74,7 @@ fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<
     }
     let trained = Training { context, kind: KIND, stages: students(context, images, &specs) }.train_all()?;
     let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
-        let find = |repeat| trained.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
+        let find = |repeat| trained.iter().find(|run| run.stage == spec.stage_name(repeat)).cloned();
         (0..context.config.table.repeats).filter_map(find).collect()
     };
     let students = RowStudents(specs.iter().map(of_spec).collect());
@@ -84,7 +82,6 @@ fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<
     Ok(())
 }
 
-/// Trains the students of a shard.
 fn train_units(
     context: &Context<'_>,
     _: &Node,
@@ -146,8 +143,8 @@ pub(super) fn train_labelled_only<'a>(
         }
         for repeat in 0..context.config.table.repeats {
             let stage = Student::new(images, spec, repeat).alone(split);
-            names.push(stage.name.to_string());
-            if !stages.iter().any(|other| other.is_same(&stage)) {
+            names.push(stage.name.clone());
+            if !stages.iter().any(|other| other.name == stage.name) {
                 stages.push(stage);
             }
         }
@@ -208,7 +205,7 @@ fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<Vec<String>
     let beliefs = beliefs.unwrap_or_else(|| Some(RowBeliefs::default()))?;
     let labels = labelled.iter().map(|(row, labels)| (*row, labels)).collect();
     let specs = student_specs(config, queries.all(), &labels, &beliefs);
-    let names = distinct(config, &specs).into_iter().map(|(spec, repeat)| spec.stage_name(repeat).to_string());
+    let names = distinct(config, &specs).into_iter().map(|(spec, repeat)| spec.stage_name(repeat));
     Some(names.collect())
 }
 
@@ -217,10 +214,9 @@ fn distinct<'s, 'a>(config: &Config, specs: &'s [StudentSpec<'a>]) -> Vec<(&'s S
     let of_spec = |spec| (0..config.table.repeats).map(move |repeat| (spec, repeat));
     let mut names = BTreeSet::new();
     let all = specs.iter().filter(|spec| !spec.is_empty()).flat_map(of_spec);
-    all.filter(|(spec, repeat)| names.insert(spec.stage_name(*repeat).to_string())).collect()
+    all.filter(|(spec, repeat)| names.insert(spec.stage_name(*repeat))).collect()
 }
 
-/// Returns the trainings of the distinct students.
 fn students<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSpec<'a>]) -> Vec<Student<'a>> {
     let distinct = distinct(context.config, specs).into_iter();
     distinct.map(|(spec, repeat)| Student::new(images, spec, repeat)).collect()
@@ -229,13 +225,11 @@ fn students<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSp
 /// The training of students; each student is a unit of work and a separate stage.
 struct Training<'a> {
     context: &'a Context<'a>,
-    /// The name of their kind of stage.
     kind: &'static str,
     stages: Vec<Student<'a>>,
 }
 
 impl Training<'_> {
-    /// Ensures that all students are trained, and returns them.
     fn train_all(&self) -> Result<Vec<StudentRun>, ExperimentError> {
         Ok(self.train(&(0..self.stages.len()).collect::<Vec<_>>())?.0)
     }

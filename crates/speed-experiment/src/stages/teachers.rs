@@ -16,7 +16,7 @@ use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node, Units};
 use super::outputs::Outputs;
-use super::stage::{Stage, StageFacts, StageName};
+use super::stage::{Stage, StageFacts};
 use super::units::{ShardUnits, StageUnits};
 use crate::config::{Config, VotesSource};
 use crate::cost::StageCost;
@@ -24,18 +24,15 @@ use crate::error::ExperimentError;
 use crate::report::csv;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_payload};
 
-/// The name of the stage.
 pub(crate) const TEACHERS: &str = "teachers";
 
 /// The key of the version of the architecture among the inputs.
 const VERSION: &str = "architecture_version";
 
-/// The file with the metrics of all teachers, including times.
 const METRICS: &str = "metrics.csv";
 const METRICS_HEAD: [&str; 8] =
     ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds", "arithmetic"];
 
-/// The training of the teachers, if their votes are used.
 pub(super) static TEACHER_TRAINING: Kind = Kind {
     units: Some(Units {
         name: "teachers",
@@ -63,10 +60,9 @@ pub(super) static TEACHER_TRAINING: Kind = Kind {
 };
 
 fn trains_teachers(config: &Config) -> bool {
-    config.votes == VotesSource::Teachers
+    config.votes.source == VotesSource::Teachers
 }
 
-/// Trains the teachers of a shard.
 fn train_units(
     context: &Context<'_>,
     node: &Node,
@@ -82,22 +78,18 @@ fn train_units(
     })
 }
 
-/// The training of the ensemble of a run.
 struct TeachersStage<'a> {
-    name: &'a StageName,
+    name: &'a str,
     images: &'a Images,
 }
 
-/// The trained ensemble in its finished stage.
 pub(crate) struct TrainedTeachers(FinishedStage);
 
 impl TrainedTeachers {
-    /// Returns one hash over all teachers.
     pub(super) fn hash(&self) -> Fingerprint {
         self.0.outputs_hash()
     }
 
-    /// Reads the weights of one teacher.
     pub(super) fn weights(&self, teacher: usize) -> Result<Vec<u8>, ExperimentError> {
         self.0.read(&unit_payload(&unit(teacher)))
     }
@@ -109,7 +101,6 @@ pub(crate) fn is_version_of_teachers(run: &Path, version: u32) -> bool {
     part_of_stage(run, TEACHERS, VERSION) == Some(Fingerprint::of(&json!(version)))
 }
 
-/// Returns the name, without extension, of a teacher's weights and metrics.
 fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
@@ -156,7 +147,6 @@ struct Training<'a> {
     folder: &'a StageFolder,
     train: &'a Split,
     parts: &'a [Range<usize>],
-    /// The finished teachers, each with the kind of machine that trained it.
     done: Mutex<BTreeMap<usize, Done>>,
 }
 

@@ -23,14 +23,10 @@ use crate::stages::stage::{Stage, StageFacts};
 use crate::stages::units::StageUnits;
 use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
 
-/// The name of the kind in directories and fingerprints.
 const KIND: &str = "check";
-/// The file of the outcomes, one line per query.
 const OUTCOMES: &str = "checks.csv";
-/// The file of the record.
 const RECORD: &str = "check.json";
 
-/// The checks of a row's queries.
 pub(crate) static CHECKING: Kind = Kind {
     is_per_row: true,
     precedes_all_rows: true,
@@ -67,7 +63,6 @@ fn checked_row(config: &Config, row: Option<usize>) -> Option<&RowConfig> {
     row.map(|row| &config.rows[row]).filter(|row| row.check.is_some())
 }
 
-/// Returns the number of checks of a row on ciphertexts.
 fn on_ciphertexts(config: &Config, row: Option<usize>) -> usize {
     let row = checked_row(config, row).filter(|row| row.aggregation == AggregationKind::Encrypted);
     row.map_or(0, |row| row.query_count(config.queries.count))
@@ -82,7 +77,6 @@ pub(super) fn reached_in(run: &Path, row: Option<usize>, earlier: &[Node]) -> Op
     Some(checked.reached.len())
 }
 
-/// The checks of one row.
 struct CheckingStage<'a>(Asking<'a>);
 
 impl<'a> CheckingStage<'a> {
