@@ -24,8 +24,6 @@ pub struct RawRow {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub mechanism: Choice,
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub gamma: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
     pub sigma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub coins: u64,
@@ -164,7 +162,7 @@ impl RawRow {
     /// Returns a fault of the row's noise with its complete key: that of the section if the row takes the width from there.
     fn of_noise(&self, Fault { key, message }: Fault, section: &NoiseConfig, of_row: impl Fn(&str) -> String) -> Fault {
         let is_of_section = match key.as_str() {
-            "gamma" => self.gamma == 0.0 && section.gamma != 0.0,
+            "gamma" => true,
             "sigma" => self.sigma == 0.0 && section.sigma != 0.0,
             "coins" => self.coins == 0 && section.coins != 0,
             _ => false,
@@ -182,11 +180,11 @@ impl RawRow {
             if self.honest_ratio < 1.0 {
                 return refuse("honest_ratio", "a non-private row has no noise: leave it out");
             }
-            let own = (self.mechanism, self.gamma, self.sigma, self.coins, self.placement, self.threshold);
+            let own = (self.mechanism, self.sigma, self.coins, self.placement, self.threshold);
             if !is_unset(&own) || self.check_noise != 0.0 {
                 return refuse(
                     "aggregation",
-                    "a non-private row has no noise: leave out mechanism, gamma, sigma, coins, placement, threshold and check_noise",
+                    "a non-private row has no noise: leave out mechanism, sigma, coins, placement, threshold and check_noise",
                 );
             }
         }
@@ -226,7 +224,7 @@ impl RawRow {
         let inherits_coins = mechanism == MechanismKind::Binomial && !has_own_width;
         WrittenNoise {
             mechanism,
-            gamma: if self.gamma == 0.0 { section.gamma } else { self.gamma },
+            gamma: section.gamma,
             sigma: if has_own_width { self.sigma } else { section.sigma },
             coins: if inherits_coins { section.coins } else { self.coins },
             placement: self.placement,

@@ -232,7 +232,7 @@ fn a_row_replaces_coins_and_deviation_together() {
 fn a_row_may_have_noise_of_its_own() {
     let rows = "[noise]\nsource = \"simulation\"\n[[row]]\nname = \"a\"\naggregation = \"encrypted\"\nthreshold = 150\n\
                 [[row]]\nname = \"b\"\naggregation = \"trusted\"\nmechanism = \"skellam\"\nsigma = 40\nthreshold = 200\n\
-                [[row]]\nname = \"c\"\naggregation = \"encrypted\"\ngamma = 0.5\nplacement = \"central\"\nthreshold = 150\n";
+                [[row]]\nname = \"c\"\naggregation = \"encrypted\"\nplacement = \"central\"\nthreshold = 150\n";
     let config = load(rows, &[]).expect("a config");
     let noise = |row: usize| {
         let noise = config.rows[row].noise;
@@ -240,13 +240,13 @@ fn a_row_may_have_noise_of_its_own() {
     };
     assert_eq!(noise(0), ("discrete-laplace", 0.1, false, Some(150)));
     assert_eq!(noise(1), ("skellam", 40.0, false, Some(200)));
-    assert_eq!(noise(2), ("discrete-laplace", 0.5, true, Some(150)));
+    assert_eq!(noise(2), ("discrete-laplace", 0.1, true, Some(150)));
     let refuse = |keys: &str, parts: &[&str]| refused(&format!("{rows}{keys}"), &[], parts);
-    refuse("honest_ratio = 0.9\n", &["test.toml:19", "`row.2.honest_ratio`", "central"]);
-    refuse("circuit = \"paper\"\n", &["test.toml:19", "`row.2.circuit`", "no threshold"]);
-    refuse("mechanism = \"laplace\"\n", &["test.toml:19", "`row.2.mechanism`", "discrete-laplace or skellam"]);
-    refuse("sigma = -1\nmechanism = \"skellam\"\n", &["test.toml:19", "`row.2.sigma`"]);
-    refuse("[[row]]\nname = \"d\"\naggregation = \"non-private\"\ngamma = 1\n", &["`row.3.aggregation`", "no noise"]);
+    refuse("honest_ratio = 0.9\n", &["test.toml:18", "`row.2.honest_ratio`", "central"]);
+    refuse("circuit = \"paper\"\n", &["test.toml:18", "`row.2.circuit`", "no threshold"]);
+    refuse("mechanism = \"laplace\"\n", &["test.toml:18", "`row.2.mechanism`", "discrete-laplace or skellam"]);
+    refuse("sigma = -1\nmechanism = \"skellam\"\n", &["test.toml:18", "`row.2.sigma`"]);
+    refuse("[[row]]\nname = \"d\"\naggregation = \"non-private\"\nsigma = 1\n", &["`row.3.aggregation`", "no noise"]);
     refused(&rows.replace("threshold = 150", "threshold = 9007199254740993"), &[], &["`row.0.threshold`"]);
     refused("[noise]\nthreshold = 150\n", &[], &["test.toml:2", "`noise.threshold`", "row.0.threshold"]);
 }
