@@ -100,14 +100,6 @@ pub(crate) struct TeacherCost {
     pub(crate) memory_bytes: f64,
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct StudentCost {
-    /// Core-seconds of all epochs for each image of an epoch; `None` if the network is too large to be measured.
-    pub(crate) per_image: Option<f64>,
-    /// Peak memory of one training in bytes.
-    pub(crate) memory_bytes: f64,
-}
-
 impl Meter {
     pub(crate) fn new(
         images: Option<Facts>,
@@ -149,15 +141,16 @@ impl Meter {
         Ok(Some(*self.teacher.get_or_init(|| cost)))
     }
 
+    /// Measures a student, if there are images: the core-seconds of all epochs for each image of an epoch, `None` if the network is too
+    /// large to be measured, and the peak memory of one training in bytes.
     pub(crate) fn student(
         &self,
         config: &Config,
         method: StudentMethod,
-    ) -> Result<Option<StudentCost>, ExperimentError> {
+    ) -> Result<Option<(Option<f64>, f64)>, ExperimentError> {
         let Some(images) = &self.images else { return Ok(None) };
         let values = method.parameters(&config.student, images.shape) as f64;
-        let per_image = student(&config.student, method, images)?;
-        Ok(Some(StudentCost { per_image, memory_bytes: STUDENT + VALUE * values }))
+        Ok(Some((student(&config.student, method, images)?, STUDENT + VALUE * values)))
     }
 }
 

@@ -111,18 +111,18 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     notes.extend(config.unanimity_notes(classes)?);
     let (rows, to_charge) = planned_rows(config, options, &graph, classes)?;
     let questioned = price_refusal(config, options, &to_charge);
-    let need =
-        BudgetNeed::for_charges(config, &LedgerFiles::in_experiment(folder.parent().unwrap_or(&folder)), &to_charge)?;
+    let files = LedgerFiles::in_experiment(folder.parent().unwrap_or(&folder));
+    let (budget_needed, budget_delta, samplers_included, refused) = budget_need(config, &files, &to_charge)?;
     // A missing device ends the dry run as it would end the run.
     drop(Device::open(config.device)?);
     let _arithmetic = config.arithmetic.hold()?;
     let cost = with_cost.then(|| cost(config, Meter::new(facts, encoder, options.threads))).transpose()?;
     Ok(Plan {
         cost,
-        budget_needed: need.budget_needed,
-        budget_delta: need.delta,
-        samplers_included: need.samplers_included,
-        refused: need.refused,
+        budget_needed,
+        budget_delta,
+        samplers_included,
+        refused,
         questioned,
         stages,
         rows,
@@ -232,36 +232,29 @@ fn planned_rows(
     Ok((rows, to_charge))
 }
 
-struct BudgetNeed {
-    budget_needed: Option<f64>,
-    delta: f64,
-    samplers_included: Option<bool>,
-    refused: Option<String>,
-}
+/// The budget that charges need, its delta, whether delta includes the samplers' errors, and a refusal, as in a [`Plan`].
+type Need = (Option<f64>, f64, Option<bool>, Option<String>);
 
-impl BudgetNeed {
-    fn for_charges(config: &Config, files: &LedgerFiles, to_charge: &[QueryBatch]) -> Result<Self, ExperimentError> {
-        let delta = config.delta;
-        if config.is_simulation() {
-            return Ok(Self { budget_needed: None, delta: delta.get(), samplers_included: None, refused: None });
-        }
-        let ledger = files.open()?;
-        let (needed, delta) = match &ledger {
-            Some(ledger) => (ledger.spent_with(to_charge)?.1, ledger.statement()?.budget.delta),
-            None => (PrivacyFilter::least_budget(delta, to_charge)?, delta),
-        };
-        let allowed = match (&ledger, limit(config)) {
-            (Some(ledger), limit) => ledger.would_allow(to_charge, limit),
-            (None, Some(limit)) => would_allow(limit, to_charge),
-            (None, None) => Ok(()),
-        };
-        let refused = match allowed {
-            Err(error @ LedgerError::OverBudget { .. }) => Some(error.to_string()),
-            other => other.map(|()| None)?,
-        };
-        let samplers_included = Some(needed.samplers.are_included());
-        Ok(Self { budget_needed: Some(needed.epsilon), delta: delta.get(), samplers_included, refused })
+fn budget_need(config: &Config, files: &LedgerFiles, to_charge: &[QueryBatch]) -> Result<Need, ExperimentError> {
+    let delta = config.delta;
+    if config.is_simulation() {
+        return Ok((None, delta.get(), None, None));
     }
+    let ledger = files.open()?;
+    let (needed, delta) = match &ledger {
+        Some(ledger) => (ledger.spent_with(to_charge)?.1, ledger.statement()?.budget.delta),
+        None => (PrivacyFilter::least_budget(delta, to_charge)?, delta),
+    };
+    let allowed = match (&ledger, limit(config)) {
+        (Some(ledger), limit) => ledger.would_allow(to_charge, limit),
+        (None, Some(limit)) => would_allow(limit, to_charge),
+        (None, None) => Ok(()),
+    };
+    let refused = match allowed {
+        Err(error @ LedgerError::OverBudget { .. }) => Some(error.to_string()),
+        other => other.map(|()| None)?,
+    };
+    Ok((Some(needed.epsilon), delta.get(), Some(needed.samplers.are_included()), refused))
 }
 
 #[cfg(test)]

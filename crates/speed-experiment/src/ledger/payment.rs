@@ -143,29 +143,28 @@ impl Payment<'_> {
         let digest = key.digest();
         // The key is saved before the charge, because it must not be lost afterwards.
         folder.keep_noise_key(key, seen.as_ref())?;
-        match self.enter(&digest) {
+        // A charge that failed may have been made, so the key stays.
+        match self.enter(&digest)? {
             Ok((before, statement)) => {
                 folder.mark_charged(&digest)?;
                 self.note(before, &statement);
                 Ok(())
             }
-            // The charge may have been made, or was not attempted, so the key stays.
-            Err(Refusal::Failed(error)) => Err(error),
             // The charge was not made, so the key is removed and does not look charged.
-            Err(Refusal::Charge(refused)) => {
+            Err(refused) => {
                 own.forget_noise()?;
                 Err(refused.into())
             }
         }
     }
 
-    /// Enters the charge into the ledger unless it is there, and returns the earlier number of queries and the new
-    /// statement.
-    fn enter(&self, noise_digest: &str) -> Result<(usize, Statement), Refusal> {
+    /// Enters the charge into the ledger unless it is there, and returns the earlier number of queries and the new statement, or the
+    /// ledger's refusal.
+    fn enter(&self, noise_digest: &str) -> Result<Result<(usize, Statement), LedgerError>, ExperimentError> {
         let files = self.files();
         let secret = files.secret_or_new()?;
-        let ledger = Ledger::open_or_create(&files.path(), record(self.config)).map_err(ExperimentError::from)?;
-        let before = ledger.statement().map_err(ExperimentError::from)?.queries;
+        let ledger = Ledger::open_or_create(&files.path(), record(self.config))?;
+        let before = ledger.statement()?.queries;
         let ensemble = &self.config.ensemble;
         let charged = ledger.charge_once(&ChargeRequest {
             label: &format!("{}: {}{}", self.store.id(), self.row.name, self.label_end),
@@ -179,9 +178,8 @@ impl Payment<'_> {
             limit: limit(self.config),
         });
         match charged {
-            Ok(statement) => Ok((before, statement)),
-            Err(error @ (LedgerError::Io { .. } | LedgerError::Damaged { .. })) => Err(Refusal::Failed(error.into())),
-            Err(refused) => Err(Refusal::Charge(refused)),
+            Err(error @ (LedgerError::Io { .. } | LedgerError::Damaged { .. })) => Err(error.into()),
+            charged => Ok(charged.map(|statement| (before, statement))),
         }
     }
 
@@ -228,17 +226,5 @@ impl Payment<'_> {
                  again, {price} in all"
             ),
         )
-    }
-}
-
-/// A charge that failed, or may have failed.
-enum Refusal {
-    Charge(LedgerError),
-    Failed(ExperimentError),
-}
-
-impl From<ExperimentError> for Refusal {
-    fn from(error: ExperimentError) -> Self {
-        Self::Failed(error)
     }
 }

@@ -25,13 +25,9 @@ pub(crate) struct TeachersOnTest(pub(crate) f64);
 
 pub(super) static BASELINE_MEASUREMENT: Kind = Kind {
     is_needed_by_shards: false,
-    cost: |config, meter| {
-        let students = (0..config.rows.len()).map(|row| (row, config.table.repeats));
-        if config.table.baselines {
-            costs(config, meter, (BASELINE_STAGE, "baselines"), students)
-        } else {
-            Ok(Vec::new())
-        }
+    cost: |config, meter| match config.table.baselines {
+        true => costs(config, meter, BASELINE_STAGE, "baselines"),
+        false => Ok(Vec::new()),
     },
     ..Kind::new(BASELINE_STAGE, |config, _| config.table.baselines, measure)
 };

@@ -57,10 +57,7 @@ pub(super) static STUDENT_TRAINING: Kind = Kind {
         recorded(run, config, earlier).is_some_and(|names| names.iter().all(|name| RunStore::is_finished(run, name)))
     },
     // The largest possible cost, because rows with the same labels share their students.
-    cost: |config, meter| {
-        let students = (0..config.rows.len()).map(|row| (row, config.table.repeats));
-        costs(config, meter, (KIND, "students"), students)
-    },
+    cost: |config, meter| costs(config, meter, KIND, "students"),
     ..Kind::new(KIND, |config, _| config.table.repeats > 0, train_rows)
 };
 
@@ -99,28 +96,25 @@ fn train_units(
     Ok(())
 }
 
-/// Estimates the largest possible cost of students: rows with numbers of students. `what` names them in the plan.
+/// Estimates the largest possible cost of the students of all rows. `what` names them in the plan.
 pub(super) fn costs(
     config: &Config,
     meter: &Meter,
-    (stage, what): (&'static str, &str),
-    students: impl Iterator<Item = (usize, usize)>,
+    stage: &'static str,
+    what: &str,
 ) -> Result<Vec<StageCost>, ExperimentError> {
-    let students: Vec<(StudentMethod, usize)> =
-        students.map(|(row, count)| (config.method_of(&config.rows[row]), count)).collect();
     let mut costs = Vec::new();
     for method in StudentMethod::all() {
-        let students: usize = students.iter().filter(|(other, _)| *other == method).map(|(_, count)| count).sum();
-        let Some(student) = (students > 0).then(|| meter.student(config, method)).transpose()?.flatten() else {
-            continue;
-        };
-        let images = method.passes(&config.student).images(config.data.pool_images);
-        let students = students as f64;
+        let rows = config.rows.iter().filter(|row| config.method_of(row) == method).count();
+        let students = rows * config.table.repeats;
+        let measured = (students > 0).then(|| meter.student(config, method)).transpose()?.flatten();
+        let Some((per_image, memory_bytes)) = measured else { continue };
+        let images = (students * method.passes(&config.student).images(config.data.pool_images)) as f64;
         costs.push(StageCost {
             stage,
             kind: format!("{what} by {}, at most", method.name()),
-            core_seconds: student.per_image.map(|seconds| students * images as f64 * seconds),
-            memory_bytes: meter.threads() * student.memory_bytes,
+            core_seconds: per_image.map(|seconds| images * seconds),
+            memory_bytes: meter.threads() * memory_bytes,
         });
     }
     Ok(costs)
