@@ -26,7 +26,6 @@ pub(crate) struct Payment<'a> {
     pub(crate) answers: &'a Identity,
     pub(crate) queries: usize,
     pub(crate) classes: usize,
-    pub(crate) label_end: &'static str,
 }
 
 impl Payment<'_> {
@@ -165,9 +164,9 @@ impl Payment<'_> {
         let secret = files.secret_or_new()?;
         let ledger = Ledger::open_or_create(&files.path(), record(self.config))?;
         let before = ledger.statement()?.queries;
-        let ensemble = &self.config.ensemble;
+        let (ensemble, end) = (&self.config.ensemble, if self.noise.is_check { ", checks" } else { "" });
         let charged = ledger.charge_once(&ChargeRequest {
-            label: &format!("{}: {}{}", self.store.id(), self.row.name, self.label_end),
+            label: &format!("{}: {}{}", self.store.id(), self.row.name, end),
             event: &self.event()?,
             classes: Some(self.classes),
             queries: self.queries,

@@ -22,9 +22,8 @@ use super::context::Context;
 use super::data;
 use super::images::Images;
 use super::kind::{Kind, Node, Units};
-use super::outputs::Outputs;
 use super::stage::{Stage, StageFacts};
-use super::units::{ShardUnits, StageUnits};
+use super::units::StageUnits;
 use crate::config::Config;
 use crate::cost::StageCost;
 use crate::encoder::PictureEncoder;
@@ -53,7 +52,11 @@ pub(super) static ENCODING: Kind = Kind {
         name: "blocks of pictures",
         count: |config, _| known_blocks(config).unwrap_or(MAX_BLOCKS),
         are_serial: true,
-        work: encode_units,
+        work: |context, node, _, shard| {
+            let Some(stage) = FeaturesStage::new(&node.name, context) else { return Ok(()) };
+            let blocks = stage.blocks()?;
+            shard.work_on(context, &stage, blocks, |folder, own| Encoding::new(&stage, context, folder).encode(own))
+        },
         found: |run, config, node, _| Some(found(run, config, node)),
     }),
     cost: |_, meter| {
@@ -84,16 +87,6 @@ fn found(run: &Path, config: &Config, node: &Node) -> StageUnits {
         Some(blocks) => StageUnits::in_stage(run, &node.name, blocks, unit),
         None => StageUnits { at_most: true, ..StageUnits::count(&node.name, MAX_BLOCKS, |_| false) },
     }
-}
-
-fn encode_units(
-    context: &Context<'_>,
-    node: &Node,
-    _: &mut Outputs,
-    shard: &mut ShardUnits<'_>,
-) -> Result<(), ExperimentError> {
-    let Some(stage) = FeaturesStage::new(&node.name, context) else { return Ok(()) };
-    shard.work_on(context, &stage, stage.blocks()?, |folder, own| Encoding::new(&stage, context, folder).encode(own))
 }
 
 /// Returns whether the encoder with this digest computed the vectors of the run in the directory `run`; `None` if the stage is not

@@ -25,7 +25,7 @@ use super::kind::{Kind, Node, Units};
 use super::labelling::{KIND as LABELLING, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
 use super::queries::{KIND as QUERIES, Queries, QueryList, chosen};
-use super::units::{ShardUnits, StageUnits};
+use super::units::StageUnits;
 use crate::config::{Config, DataSource, RowConfig};
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
@@ -44,7 +44,17 @@ pub(super) static STUDENT_TRAINING: Kind = Kind {
             _ => config.rows.len() * config.table.repeats,
         },
         are_serial: true,
-        work: train_units,
+        work: |context, _, outputs, shard| {
+            let Some(images) = context.images() else { return Ok(()) };
+            let specs = specs_of_run(context.config, outputs);
+            let work = Training { context, kind: KIND, stages: students(context, images, &specs) };
+            let mut own = Vec::new();
+            for (unit, student) in work.stages.iter().enumerate() {
+                own.extend(shard.own(&identify(context, student)?, unit..unit + 1));
+            }
+            shard.done_here += work.train(&own)?.1;
+            Ok(())
+        },
         found: |run, config, node, earlier| {
             Some(match recorded(run, config, earlier) {
                 Some(names) => StageUnits::count(KIND, names.len(), |unit| RunStore::is_finished(run, &names[unit])),
@@ -76,23 +86,6 @@ fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<
     };
     let students = RowStudents(specs.iter().map(of_spec).collect());
     outputs.put(students);
-    Ok(())
-}
-
-fn train_units(
-    context: &Context<'_>,
-    _: &Node,
-    outputs: &mut Outputs,
-    shard: &mut ShardUnits<'_>,
-) -> Result<(), ExperimentError> {
-    let Some(images) = context.images() else { return Ok(()) };
-    let specs = specs_of_run(context.config, outputs);
-    let work = Training { context, kind: KIND, stages: students(context, images, &specs) };
-    let mut own = Vec::new();
-    for (unit, student) in work.stages.iter().enumerate() {
-        own.extend(shard.own(&identify(context, student)?, unit..unit + 1));
-    }
-    shard.done_here += work.train(&own)?.1;
     Ok(())
 }
 

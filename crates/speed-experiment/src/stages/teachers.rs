@@ -14,10 +14,9 @@ use speed_teacher::{EnsembleTraining, TeacherConfig, TeacherMetrics, Unknown, tr
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node, Units};
-use super::outputs::Outputs;
+use super::kind::{Kind, Units};
 use super::stage::{Stage, StageFacts};
-use super::units::{ShardUnits, StageUnits};
+use super::units::StageUnits;
 use crate::config::{Config, VotesSource};
 use crate::cost::StageCost;
 use crate::error::ExperimentError;
@@ -38,7 +37,15 @@ pub(super) static TEACHER_TRAINING: Kind = Kind {
         name: "teachers",
         count: |config, _| if trains_teachers(config) { config.ensemble.teachers } else { 0 },
         are_serial: true,
-        work: train_units,
+        work: |context, node, _, shard| {
+            let Some(images) = context.images() else { return Ok(()) };
+            let stage = TeachersStage { name: &node.name, images };
+            shard.work_on(context, &stage, node.units(context.config), |folder, own| {
+                let done = Training::new(&stage, context, folder).train(own.to_vec())?;
+                context.progress.end(&format!("{} teachers trained", own.len()));
+                Ok(done)
+            })
+        },
         found: |run, config, node, _| Some(StageUnits::in_stage(run, &node.name, config.ensemble.teachers, unit)),
     }),
     cost: |config, meter| {
@@ -61,21 +68,6 @@ pub(super) static TEACHER_TRAINING: Kind = Kind {
 
 fn trains_teachers(config: &Config) -> bool {
     config.votes.source == VotesSource::Teachers
-}
-
-fn train_units(
-    context: &Context<'_>,
-    node: &Node,
-    _: &mut Outputs,
-    shard: &mut ShardUnits<'_>,
-) -> Result<(), ExperimentError> {
-    let Some(images) = context.images() else { return Ok(()) };
-    let stage = TeachersStage { name: &node.name, images };
-    shard.work_on(context, &stage, node.units(context.config), |folder, own| {
-        let done = Training::new(&stage, context, folder).train(own.to_vec())?;
-        context.progress.end(&format!("{} teachers trained", own.len()));
-        Ok(done)
-    })
 }
 
 struct TeachersStage<'a> {

@@ -63,7 +63,6 @@ impl<'a> Asking<'a> {
             progress: context.progress,
             row: self.question.row,
             noise: self.question.noise,
-            label_end: if self.question.noise.is_check { ", checks" } else { "" },
             answers,
             queries: self.question.len(),
             classes: self.question.votes.shape().classes(),
