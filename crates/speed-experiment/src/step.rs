@@ -142,7 +142,10 @@ impl<'a> Steps<'a> {
                 return Err(ExperimentError::key("config", "sweep", message));
             }
             if with > 0 {
-                let needed = |before: &usize| KINDS[*before].is_needed_by_shards && self.has(KINDS[*before]);
+                let has = |kind: &Kind| {
+                    self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name).next().is_some())
+                };
+                let needed = |before: &usize| KINDS[*before].is_needed_by_shards && has(KINDS[*before]);
                 let before = (0..place).rev().find(needed).map(|kind| Step { kind, completes: true });
                 steps.extend(before);
                 steps.push(Step { kind: place, completes: false });
@@ -150,10 +153,6 @@ impl<'a> Steps<'a> {
         }
         steps.push(Step::REPORT);
         Ok(steps)
-    }
-
-    fn has(&self, kind: &Kind) -> bool {
-        self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name).next().is_some())
     }
 
     /// Returns the largest number of units of a step, which is 1 for a step without shards.

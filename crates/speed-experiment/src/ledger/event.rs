@@ -23,25 +23,15 @@ pub(crate) fn event(
     )?)
 }
 
-pub(crate) fn planned_checks(
-    config: &Config,
-    row: &RowConfig,
-    classes: usize,
-) -> Result<Option<QueryBatch>, ExperimentError> {
-    let queries = row.query_count(config.queries.count);
-    let batch =
-        |noise: &QueryNoise| Ok(QueryBatch::new(event(config, row, noise, queries, classes)?, classes, queries));
-    row.check.as_ref().map(batch).transpose()
-}
-
-/// Returns the charge for a row's answers to `queries` queries with `classes` classes.
+/// Returns the charge for a row's queries with this noise: its answers or its checks.
 pub(crate) fn planned_charge(
     config: &Config,
     row: &RowConfig,
+    noise: &QueryNoise,
     queries: usize,
     classes: usize,
 ) -> Result<QueryBatch, ExperimentError> {
-    Ok(QueryBatch::new(event(config, row, &row.noise, queries, classes)?, classes, queries))
+    Ok(QueryBatch::new(event(config, row, noise, queries, classes)?, classes, queries))
 }
 
 /// Returns the ledger's own budget, which is unlimited because the limit belongs to the config, which may change.

@@ -68,7 +68,7 @@ pub(super) static LABELLING: Kind = Kind {
     }),
     charge: |config, row, classes| {
         let row = &config.rows[row];
-        planned_charge(config, row, most_answers(config, row), classes).map(Some)
+        planned_charge(config, row, &row.noise, most_answers(config, row), classes).map(Some)
     },
     cost: |config, _| Ok(labelling_cost(config, KIND, on_ciphertexts)),
     ..Kind::new(

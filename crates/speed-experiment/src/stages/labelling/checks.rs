@@ -13,7 +13,7 @@ use super::record::{self, TIMES};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::cost::labelling_cost;
 use crate::error::ExperimentError;
-use crate::ledger::planned_checks;
+use crate::ledger::planned_charge;
 use crate::report::csv;
 use crate::stages::complete::complete;
 use crate::stages::context::Context;
@@ -44,7 +44,11 @@ pub(crate) static CHECKING: Kind = Kind {
             (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
         },
     }),
-    charge: |config, row, classes| planned_checks(config, &config.rows[row], classes),
+    charge: |config, row, classes| {
+        let row = &config.rows[row];
+        let queries = row.query_count(config.queries.count);
+        row.check.as_ref().map(|check| planned_charge(config, row, check, queries, classes)).transpose()
+    },
     cost: |config, _| Ok(labelling_cost(config, KIND, on_ciphertexts)),
     ..Kind::new(
         KIND,
