@@ -74,7 +74,6 @@ impl MeasuredStep {
         (1..=self.units).contains(&self.shards) && are_times
     }
 
-    /// Returns the core-seconds of a unit.
     fn unit(&self) -> f64 {
         self.core_seconds.unwrap_or(f64::NAN)
     }
@@ -175,7 +174,6 @@ fn print_teachers(teachers: &[Teacher]) {
     }
 }
 
-/// Prints the work of every step.
 fn print_costs(steps: &[MeasuredStep]) {
     println!("\n| experiment | step | units | core-seconds each | shards | core-seconds of each beside | core-hours |");
     println!("|---|---|---:|---:|---:|---:|---:|");
@@ -214,7 +212,6 @@ fn print_clusters(steps: &[MeasuredStep], spread: &[f64]) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// Returns the hours of simulated runs, in order.
 fn simulations(steps: &[MeasuredStep], cores: usize, spread: &[f64]) -> Vec<f64> {
     let mut generator = SmallRng::seed_from_u64(1);
     let mut one = || spread[generator.random_range(0..spread.len())];

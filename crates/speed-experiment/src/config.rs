@@ -1,5 +1,5 @@
 //! Configs: a TOML document, merged with the documented defaults, becomes a [`RawConfig`], and its checks turn it into
-//! a [`Config`]. Only a [`Config`] can run. One file contains each section's raw form, checked form and checks.
+//! a [`Config`]. Only a [`Config`] can run. One file contains each section and its checks.
 
 mod data;
 mod defaults;
@@ -7,7 +7,6 @@ mod document;
 mod experiment;
 mod fault;
 mod features;
-mod forecast;
 mod noise;
 mod overrides;
 mod patients;
@@ -29,13 +28,13 @@ pub(crate) use defaults::DEFAULTS;
 pub use document::Source;
 pub use experiment::{Config, RawConfig};
 pub use features::FeaturesConfig;
-pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
+pub use noise::{Choice, NoiseConfig, QueryNoise};
 pub use patients::PatientRule;
 pub(crate) use patients::before_separator;
-pub use privacy::{PrivacyConfig, RawPrivacy};
-pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};
+pub use privacy::PrivacyConfig;
+pub use queries::{QueriesConfig, QuerySelection};
 pub use row::{RawRow, RowConfig, RowStudent};
 pub(crate) use settings::word;
 pub(crate) use sweep::MAX_SETTINGS;
 pub use sweep::{Setting, Sweep};
-pub use votes::{RawVotes, VotesInFile, VotesSource, VotesSourceKind};
+pub use votes::{VotesConfig, VotesSource};

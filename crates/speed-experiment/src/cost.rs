@@ -72,11 +72,10 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Adds the costs of all stages of a run.
     pub(crate) fn new(config: &Config, meter: &Meter, stages: Vec<StageCost>) -> Self {
-        let pixels = |images: &Sizes| ((images.0.train + images.0.test) * images.0.shape.pixels()) as f64;
+        let pixels = |images: &Facts| ((images.train + images.test) * images.shape.pixels()) as f64;
         let vectors_of = meter.encoder.as_ref().zip(meter.images.as_ref());
-        let pictures = vectors_of.map(|((_, shape), images)| pixels(&Sizes(Facts { shape: *shape, ..images.0 })));
+        let pictures = vectors_of.map(|((_, shape), images)| pixels(&Facts { shape: *shape, ..*images }));
         let images = meter.images.as_ref().map_or(0.0, pixels) + pictures.unwrap_or(0.0);
         let votes = (config.ensemble.teachers * config.data.pool_images) as f64;
         let largest = stages.iter().map(|stage| stage.memory_bytes).fold(0.0, f64::max);
@@ -84,16 +83,13 @@ impl Cost {
     }
 }
 
-/// Measures trainings of a run's networks.
 pub(crate) struct Meter {
-    images: Option<Sizes>,
-    /// The encoder, and the shape of the pictures that it reads.
+    images: Option<Facts>,
     encoder: Option<(PictureEncoder, ImageShape)>,
     threads: f64,
     teacher: OnceCell<TeacherCost>,
 }
 
-/// The cost of one teacher.
 #[derive(Clone, Copy)]
 pub(crate) struct TeacherCost {
     /// Core-seconds of a step.
@@ -104,25 +100,15 @@ pub(crate) struct TeacherCost {
     pub(crate) memory_bytes: f64,
 }
 
-/// The cost of one student.
-#[derive(Clone, Copy)]
-pub(crate) struct StudentCost {
-    /// Core-seconds of all epochs for each image of an epoch; `None` if the network is too large to be measured.
-    pub(crate) per_image: Option<f64>,
-    /// Peak memory of one training in bytes.
-    pub(crate) memory_bytes: f64,
-}
-
 impl Meter {
     pub(crate) fn new(
         images: Option<Facts>,
         encoder: Option<(PictureEncoder, ImageShape)>,
         threads: NonZeroUsize,
     ) -> Self {
-        Self { images: images.map(Sizes), encoder, threads: threads.get() as f64, teacher: OnceCell::new() }
+        Self { images, encoder, threads: threads.get() as f64, teacher: OnceCell::new() }
     }
 
-    /// Returns the number of concurrent trainings.
     pub(crate) fn threads(&self) -> f64 {
         self.threads
     }
@@ -130,8 +116,8 @@ impl Meter {
     /// Measures the encoder, if there is one, and returns the core-seconds of all vectors and their peak memory in bytes.
     pub(crate) fn vectors(&self) -> Result<Option<(f64, f64)>, ExperimentError> {
         const PICTURES: usize = 4;
-        let (Some((encoder, shape)), Some(Sizes(facts))) = (&self.encoder, &self.images) else { return Ok(None) };
-        let pictures = Sizes(Facts { shape: *shape, ..*facts }).images(PICTURES)?;
+        let (Some((encoder, shape)), Some(facts)) = (&self.encoder, &self.images) else { return Ok(None) };
+        let pictures = arbitrary(&Facts { shape: *shape, ..*facts }, PICTURES)?;
         let all = seconds(|| {
             (0..PICTURES).try_for_each(|picture| {
                 let name = || "an arbitrary picture".to_owned();
@@ -143,29 +129,28 @@ impl Meter {
         Ok(Some((count * all / PICTURES as f64, memory)))
     }
 
-    /// Measures a teacher, if the config trains teachers.
     pub(crate) fn teacher(&self, config: &Config) -> Result<Option<TeacherCost>, ExperimentError> {
-        let (VotesSource::Teachers, Some(images)) = (&config.votes, &self.images) else { return Ok(None) };
+        let (VotesSource::Teachers, Some(images)) = (config.votes.source, &self.images) else { return Ok(None) };
         if let Some(cost) = self.teacher.get() {
             return Ok(Some(*cost));
         }
         let (step, vote) = teacher(&config.teacher, images)?;
-        let pixels = (config.teacher.batch * images.0.shape.height * images.0.shape.width) as f64;
+        let pixels = (config.teacher.batch * images.shape.height * images.shape.width) as f64;
         let batch = pixels * config.teacher.architecture.step_bytes_per_pixel() as f64;
         let cost = TeacherCost { step, vote, memory_bytes: TEACHER + batch };
         Ok(Some(*self.teacher.get_or_init(|| cost)))
     }
 
-    /// Measures a student, if there are images.
+    /// Measures a student, if there are images: the core-seconds of all epochs for each image of an epoch, `None` if the network is too
+    /// large to be measured, and the peak memory of one training in bytes.
     pub(crate) fn student(
         &self,
         config: &Config,
         method: StudentMethod,
-    ) -> Result<Option<StudentCost>, ExperimentError> {
+    ) -> Result<Option<(Option<f64>, f64)>, ExperimentError> {
         let Some(images) = &self.images else { return Ok(None) };
-        let values = method.parameters(&config.student, images.0.shape) as f64;
-        let per_image = student(&config.student, method, images)?;
-        Ok(Some(StudentCost { per_image, memory_bytes: STUDENT + VALUE * values }))
+        let values = method.parameters(&config.student, images.shape) as f64;
+        Ok(Some((student(&config.student, method, images)?, STUDENT + VALUE * values)))
     }
 }
 
@@ -191,16 +176,11 @@ pub(crate) fn labelling_cost(
     if rows.is_empty() { Vec::new() } else { vec![cost] }
 }
 
-/// The sizes of a run's images.
-struct Sizes(Facts);
-
-impl Sizes {
-    /// Returns `count` arbitrary images.
-    fn images(&self, count: usize) -> Result<Split, ExperimentError> {
-        let Facts { shape, classes, .. } = self.0;
-        let pixels = (0..count * shape.pixels()).map(|i| (i * 167 % 251) as u8).collect();
-        Ok(Split::new(shape, classes, pixels, (0..count).map(|i| (i % classes) as u8).collect())?)
-    }
+/// Returns `count` arbitrary images.
+fn arbitrary(facts: &Facts, count: usize) -> Result<Split, ExperimentError> {
+    let Facts { shape, classes, .. } = *facts;
+    let pixels = (0..count * shape.pixels()).map(|i| (i * 167 % 251) as u8).collect();
+    Ok(Split::new(shape, classes, pixels, (0..count).map(|i| (i % classes) as u8).collect())?)
 }
 
 /// Returns the least of three measurements, because other programs disturb short ones. A long one is enough.
@@ -224,10 +204,9 @@ fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, Experi
     })
 }
 
-/// Returns the seconds of a step and of a vote.
-fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), ExperimentError> {
+fn teacher(config: &TeacherConfig, images: &Facts) -> Result<(f64, f64), ExperimentError> {
     const BATCH: usize = 16;
-    let (own, pool) = (images.images(BATCH)?, images.images(8 * BATCH)?);
+    let (own, pool) = (arbitrary(images, BATCH)?, arbitrary(images, 8 * BATCH)?);
     // One teacher has all images.
     let partitions = partition::blocks(own.len(), 1)?;
     let trained = Mutex::new(None);
@@ -266,8 +245,8 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
 }
 
 /// Returns the seconds of all epochs for each image of an epoch, or `None` if the network is too large to be measured.
-fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Result<Option<f64>, ExperimentError> {
-    if method.parameters(config, images.0.shape) > MAX_VALUES {
+fn student(config: &StudentConfig, method: StudentMethod, images: &Facts) -> Result<Option<f64>, ExperimentError> {
+    if method.parameters(config, images.shape) > MAX_VALUES {
         return Ok(None);
     }
     let (per_image, took) = student_with(config, method, images, BATCHES[0])?;
@@ -279,15 +258,15 @@ fn student(config: &StudentConfig, method: StudentMethod, images: &Sizes) -> Res
 fn student_with(
     config: &StudentConfig,
     method: StudentMethod,
-    images: &Sizes,
+    images: &Facts,
     limit: usize,
 ) -> Result<(f64, f64), ExperimentError> {
     const STEPS: usize = 3;
-    let (streams, device, test) = (Streams::new(0), Device::flex(), images.images(10)?);
-    let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, (i % images.0.classes) as u8)).collect();
+    let (streams, device, test) = (Streams::new(0), Device::flex(), arbitrary(images, 10)?);
+    let labelled: Vec<(usize, u8)> = (0..10).map(|i| (i, (i % images.classes) as u8)).collect();
     let passes = method.passes(config);
     let batch = passes.batch.min(limit);
-    let pool = images.images(STEPS * batch.max(10))?;
+    let pool = arbitrary(images, STEPS * batch.max(10))?;
     // The first epoch may take longer than the others, and the last one is evaluated, so the second of three is measured.
     let epoch = least(|| {
         let few = method.trial(config, 3, batch);

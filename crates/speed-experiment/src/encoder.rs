@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use speed_core::{Digest, printable};
 use speed_data::pictures::{Preparation, Reading, Size};
-use speed_data::{DataError, Facts, ImageShape, Split};
+use speed_data::{DataError, ImageShape, Split};
 use speed_nn::onnx::{Encoder, EncoderSettings};
 use speed_nn::threads;
 
@@ -26,12 +26,10 @@ pub(crate) struct PictureEncoder {
 }
 
 impl PictureEncoder {
-    /// Reads the encoder of a config, if it has one.
     pub(crate) fn read(config: &Config) -> Result<Option<Self>, ExperimentError> {
         config.features.encoder().map(|path| Self::open(path, &config.encoder_settings())).transpose()
     }
 
-    /// Reads the encoder of a file.
     pub(crate) fn open(path: &Path, settings: &EncoderSettings) -> Result<Self, ExperimentError> {
         let encoder = Encoder::read(path, settings).map_err(|error| ExperimentError::input(path, error))?;
         Ok(Self { path: path.to_owned(), encoder })
@@ -42,17 +40,14 @@ impl PictureEncoder {
         self.encoder.digest()
     }
 
-    /// Returns the shape of its pictures.
     pub(crate) fn shape(&self) -> ImageShape {
         self.encoder.shape()
     }
 
-    /// Returns the shape of its vectors.
     pub(crate) fn vectors_shape(&self) -> ImageShape {
         self.encoder.vectors_shape()
     }
 
-    /// Returns the facts about it for fingerprints and reports.
     pub(crate) fn facts(&self) -> EncoderFacts {
         EncoderFacts {
             file: printable(&self.path.file_name().unwrap_or_default().to_string_lossy()),
@@ -71,7 +66,6 @@ impl PictureEncoder {
         ModelEncoder { facts, pictures: [channels, height, width] }
     }
 
-    /// Checks that it can read pictures of this shape.
     fn check_pictures(&self, shape: ImageShape) -> Result<(), ExperimentError> {
         if shape.height.min(shape.width) >= LEAST_SIDE as usize {
             return Ok(());
@@ -79,11 +73,6 @@ impl PictureEncoder {
         let found = format_args!("{}x{}: use larger pictures, or no encoder", shape.height, shape.width);
         let expected = format_args!("expected pictures of at least {LEAST_SIDE}x{LEAST_SIDE} pixels");
         Err(ExperimentError::input(&self.path, format_args!("{expected}, found {found}")))
-    }
-
-    /// Returns facts about vectors from facts about pictures.
-    pub(crate) fn of_vectors(&self, pictures: Facts) -> Facts {
-        Facts { shape: self.vectors_shape(), ..pictures }
     }
 
     /// Returns the vectors of pictures with their labels. `name` names a picture in an error.
@@ -118,7 +107,6 @@ impl PictureEncoder {
     }
 }
 
-/// Returns an encoder's vector of a picture of any shape.
 pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Result<Vec<u8>, String> {
     let preparation = Preparation { shape: encoder.shape(), least_side: 1, resizes: true, converts: true };
     let prepared = preparation.prepare_bytes(shape, picture)?;

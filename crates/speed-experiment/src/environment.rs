@@ -23,7 +23,6 @@ pub fn current_environment(device: &str) -> Environment {
     }
 }
 
-/// Returns the model of the processor.
 pub(crate) fn processor() -> String {
     field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned())
 }

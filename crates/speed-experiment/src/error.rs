@@ -57,13 +57,11 @@ impl ExperimentError {
         Self::fault(fault).at(path)
     }
 
-    /// Returns an error about an input that cannot be read.
     pub(crate) fn unreadable(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |error| Self::input(path, format_args!("cannot read: {error}"))
     }
 
-    /// Returns an error about a model's file that cannot be read.
     pub(crate) fn unreadable_model(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |error| Self::input(path, format_args!("cannot read the model: {error}"))
@@ -91,7 +89,6 @@ impl ExperimentError {
         Self::results(report, fault)
     }
 
-    /// Returns an error about a directory in which another process works.
     pub(crate) fn in_use(folder: impl Into<PathBuf>) -> Self {
         Self::results(folder, "another `speed` works in this folder: wait for it, or use another --results")
     }
@@ -120,14 +117,12 @@ impl ExperimentError {
         Self::new(ExitCode::Results, fault)
     }
 
-    /// Returns an error about a file of another format, or of none.
     pub(crate) fn other_format(path: impl Into<PathBuf>, expected: u32, found: Option<u32>) -> Self {
         let found = found.map_or_else(|| "a file without a format".to_owned(), |found| format!("format {found}"));
         let next = "use the version of speed that wrote it, or move it away and run again";
         Self::results(path, format_args!("found {found}, this program reads format {expected}: {next}"))
     }
 
-    /// Returns an error about a file of a run's page that is damaged.
     pub(crate) fn of_page((path, damage): (PathBuf, &str)) -> Self {
         let next = "expected the file that the run wrote; `speed run` with the same config writes it again";
         Self::results(path, format_args!("{damage}, {next}"))

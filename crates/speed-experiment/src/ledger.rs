@@ -14,6 +14,6 @@ mod files;
 mod payment;
 
 pub(crate) use checks::{check, check_forced};
-pub(crate) use event::{event, limit, planned_charge, planned_checks};
+pub(crate) use event::{event, limit, planned_charge};
 pub(crate) use files::LedgerFiles;
 pub(crate) use payment::Payment;

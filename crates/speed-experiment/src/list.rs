@@ -18,7 +18,6 @@ use crate::store::{
 /// The table of a run that was published without a report, in the run's directory or among its tables.
 const TABLES: [&str; 2] = ["table.json", "tables/table.json"];
 
-/// A table that is written before the report.
 const TABLE: &str = "table.json";
 
 /// A run in the output of `speed list`.
@@ -91,15 +90,9 @@ fn is_run(folder: &Path, name: &str) -> bool {
     config_path(folder).exists() || (is_id(name) && (stages(folder).is_dir() || report_path(folder).exists()))
 }
 
-/// The figures of a finished run.
-struct Figures {
-    simulation: bool,
-    rows: Vec<ReportRow>,
-}
-
-/// A table without times, as in published runs.
+/// The figures of a finished run, as in tables without times of published runs.
 #[derive(Deserialize)]
-struct TableFile {
+struct Figures {
     simulation: bool,
     rows: Vec<ReportRow>,
 }
@@ -139,6 +132,8 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
     let rows = figures.as_ref().map_or(&[][..], |figures| &figures.rows);
     let noise_of_rows =
         |figures: &Figures| RunNoise::new(figures.rows.iter().any(ReportRow::is_noisy), figures.simulation);
+    let noise_of_config =
+        |config: &Config| RunNoise::new(config.rows.iter().any(RowConfig::is_noisy), config.is_simulation());
     // With real noise, only rows with an epsilon: the figures of the others are secret.
     let is_real = figures.as_ref().map(noise_of_rows) == Some(RunNoise::Real);
     let is_public = |row: &&ReportRow| !is_real || row.data_independent.is_some();
@@ -163,12 +158,6 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
     }
 }
 
-/// Returns the noise of the run of a config.
-fn noise_of_config(config: &Config) -> RunNoise {
-    RunNoise::new(config.rows.iter().any(RowConfig::is_noisy), config.is_simulation())
-}
-
-/// Records the first damage, and returns the value that was read.
 fn note<T>(damage: &mut Option<String>, read: Result<T, ExperimentError>) -> Option<T> {
     read.map_err(|error| damage.get_or_insert_with(|| error.to_string()).clone()).ok()
 }
@@ -181,9 +170,9 @@ fn figures(folder: &Path, is_published: bool) -> Result<Option<Figures>, Experim
     }
     let table = TABLES.map(|name| folder.join(name)).into_iter().find(|path| is_published && path.exists());
     let Some(path) = table else { return Ok(None) };
-    let TableFile { simulation, rows } = read_table_alone(&path)?;
-    check_rows(&rows).map_err(|error| error.at(path))?;
-    Ok(Some(Figures { simulation, rows }))
+    let figures: Figures = read_table_alone(&path)?;
+    check_rows(&figures.rows).map_err(|error| error.at(path))?;
+    Ok(Some(figures))
 }
 
 /// Returns the largest data-independent epsilon of the rows, and the names of the rows with noise but without one.

@@ -8,26 +8,22 @@ use speed_core::npy::{RealNumbers, WholeNumbers};
 use speed_core::vote_files::{EMPTY, FormError, Known, Table, VoteFile, parse_numbers};
 use speed_core::{Vote, VoteShape, Votes, printable_path};
 
-use crate::config::{Config, VotesInFile};
+use crate::config::Config;
 use crate::error::ExperimentError;
 
 /// Reads votes from the bytes of a file. Histograms become one-hot votes with the same sums, which an aggregator cannot
 /// distinguish from the original votes. Only the first `data.pool_images` columns or rows are used.
-///
-/// # Errors
-/// If the form of the file is not given and cannot be inferred from the config, or if the file does not fit the config.
 pub(crate) fn parse_votes(
-    file: &VotesInFile,
     bytes: &[u8],
     config: &Config,
     of_images: Option<usize>,
 ) -> Result<VoteFile, ExperimentError> {
-    let path = &file.path;
+    let path = config.votes.path();
     let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
     let table = Table::parse(bytes).map_err(|fault| ExperimentError::input(path, fault))?;
-    let known = Known { teachers: Some(teachers), queries: Some(pool), classes: of_images.or(file.classes) };
+    let known = Known { teachers: Some(teachers), queries: Some(pool), classes: of_images.or(config.votes.classes()) };
     let key = |key: &str, message: String| ExperimentError::key(printable_path(path), key, message);
-    let votes = VoteFile::new(table, file.form, &known).map_err(|fault| match fault {
+    let votes = VoteFile::new(table, config.votes.form(), &known).map_err(|fault| match fault {
         FormError::Undecided(_) => key("votes.form", format!("{fault}: set \"labels\" or \"histograms\"")),
         fault => {
             let of_config = format!("ensemble.teachers = {teachers} and data.pool_images = {pool}");
@@ -61,12 +57,6 @@ pub(crate) fn votes_below(classes: usize, values: Vec<i64>) -> Result<Vec<Vote>,
     values.into_iter().enumerate().map(vote).collect()
 }
 
-/// Returns the smallest number of classes for these votes, at least 2.
-pub(crate) fn classes_of(votes: &Votes) -> usize {
-    votes.all().iter().flatten().max().map_or(2, |&max| (usize::from(max) + 1).max(2))
-}
-
-/// Reads `count` distinct pool indices.
 pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
     if values.len() != count {
@@ -86,13 +76,11 @@ pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec
     Ok(indices)
 }
 
-/// Reads a table of numbers that [`reals_to_bytes`] wrote.
 pub(crate) fn read_reals(path: &Path) -> Result<Vec<f32>, ExperimentError> {
     let numbers = RealNumbers::parse(&read_bytes(path)?).map_err(|fault| ExperimentError::input(path, fault))?;
     Ok(numbers.values)
 }
 
-/// Reads the true labels of the first `pool` images.
 pub(crate) fn read_true_labels(path: &Path, pool: usize) -> Result<Vec<u8>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
     if values.len() < pool || shape.iter().filter(|&&length| length != 1).count() > 1 {
@@ -138,7 +126,6 @@ pub(crate) fn votes_to_bytes(votes: &Votes) -> Vec<u8> {
     to_bytes(&shape, votes.all().iter().map(|vote| vote.map_or(EMPTY as i16, i16::from)))
 }
 
-/// Writes indices as the bytes of an `.npy` file.
 pub(crate) fn indices_to_bytes(indices: &[usize]) -> Vec<u8> {
     to_bytes(&[indices.len() as u64], indices.iter().map(|&index| index as u64))
 }
@@ -170,7 +157,6 @@ fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = 
     bytes
 }
 
-/// Reads integers from an array or CSV.
 fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
     parse_numbers(&read_bytes(path)?).map_err(|fault| ExperimentError::input(path, fault))
 }
@@ -183,7 +169,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Source, VotesSource};
+    use crate::config::Source;
 
     fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().expect("temporary file");
@@ -201,71 +187,42 @@ mod tests {
 
     fn parse(bytes: &[u8], (teachers, pool, classes): (usize, usize, usize)) -> Result<Votes, ExperimentError> {
         let config = config(teachers, pool, classes);
-        let VotesSource::File(file) = &config.votes else { panic!("a file") };
-        Ok(parse_votes(file, bytes, &config, None)?.votes().expect("votes"))
+        Ok(parse_votes(bytes, &config, None)?.votes().expect("votes"))
     }
 
     #[test]
-    fn labels_and_histograms_come_back() {
-        let labels = vec![0u8, 1, 2, 2, 1, 0, 0, 0];
-        let bytes = to_bytes(&[2, 4], labels.iter().copied());
-        let votes = parse(&bytes, (2, 4, 3)).expect("labels");
-        assert!([votes.teacher(0), votes.teacher(1)].concat().iter().flatten().eq(&labels));
-        assert_eq!(votes_to_bytes(&votes), bytes);
-        assert_eq!(parse(b"0,1,2,2\r\n1,0,0,0\r\n", (2, 4, 3)).expect("labels"), votes);
-
-        // Reading with a known shape keeps the last class, which no teacher votes for, and the single query.
-        let shape = VoteShape::new(2, 1, 7).expect("a shape");
-        let votes = Votes::new(shape, vec![4_u8, 0]).expect("votes");
-        let path = file(&votes_to_bytes(&votes));
-        assert_eq!(read_labels(path.path(), shape).expect("labels"), votes);
-        assert!(read_labels(path.path(), VoteShape::new(2, 1, 4).expect("a shape")).is_err());
-        assert!(read_labels(path.path(), VoteShape::new(1, 2, 7).expect("a shape")).is_err());
-
-        // Empty votes, in every form.
-        let bytes = to_bytes(&[2, 4], [0_i16, -1, 2, 2, 1, 0, -1, 0].into_iter());
-        let votes = parse(&bytes, (2, 4, 3)).expect("labels");
-        assert_eq!((votes_to_bytes(&votes), votes.empty()), (bytes, 2));
-        assert_eq!(parse(b"0,,2,2\r\n1,0,NA,0\r\n", (2, 4, 3)).expect("labels"), votes);
-        assert_eq!(read_labels(file(&votes_to_bytes(&votes)).path(), votes.shape()).expect("labels"), votes);
-        let counts = [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0];
-        let votes = parse(&to_bytes(&[3, 3], counts.into_iter()), (2, 3, 3)).expect("histograms");
-        assert_eq!((votes.counts(0), votes.counts(1), votes.counts(2)), (vec![0, 1, 1], vec![0, 1, 0], vec![0; 3]));
-
-        let votes =
-            parse(&to_bytes(&[2, 3], [2.0, 1.0, 0.0, 0.0, 0.0, 3.0].into_iter()), (3, 2, 0)).expect("histograms");
-        assert_eq!(votes.counts(0), [2, 1, 0]);
-        assert_eq!(votes.counts(1), [0, 0, 3]);
+    fn saved_votes_come_back() {
+        // A known shape keeps the last class, which no teacher votes for, and the single query.
+        for (queries, own) in [(1, vec![Some(4_u8), Some(0)]), (2, vec![Some(0), None, Some(2), Some(2)])] {
+            let shape = |teachers, queries, classes| VoteShape::new(teachers, queries, classes).expect("a shape");
+            let votes = Votes::new(shape(2, queries, 7), own).expect("votes");
+            let path = file(&votes_to_bytes(&votes));
+            assert_eq!(read_labels(path.path(), votes.shape()).expect("labels"), votes);
+            assert!(read_labels(path.path(), shape(2, queries, 2)).is_err());
+            assert!(read_labels(path.path(), shape(1, 2 * queries, 7)).is_err());
+        }
     }
 
     #[test]
-    fn every_fault_is_named() {
+    fn a_users_votes_fit_the_config() {
+        let labels = [0u8, 1, 2, 3, 1, 0, 0, 0];
+        let labels = to_bytes(&[2, 4], labels.into_iter());
+        let votes = parse(&labels, (2, 4, 4)).expect("labels");
+        assert_eq!(votes_to_bytes(&votes), labels);
+        assert_eq!(parse(b"2,1,0\r\n0,0,3\r\n", (3, 2, 0)).expect("histograms").counts(1), [0, 0, 3]);
         let fails = |bytes: &[u8], sides: (usize, usize, usize), words: &str| {
             let message = parse(bytes, sides).expect_err("refused").to_string();
             assert!(message.contains(words), "{message}");
         };
-        let labels = to_bytes(&[2, 4], [0u8, 1, 2, 3, 1, 0, 0, 0].into_iter());
         fails(&labels, (2, 4, 3), "teacher 0 votes for class 3 on query 3, expected 0 to 2");
         fails(&labels, (2, 4, 0), "key `votes.classes`");
-        fails(&to_bytes(&[3, 3], [1u8; 9].into_iter()), (3, 3, 3), "key `votes.form`");
         // A damaged histogram is not accepted as a label matrix.
-        fails(&to_bytes(&[3, 3], [1u8, 1, 0, 1, 1, 1, 1, 1, 1].into_iter()), (3, 3, 3), "key `votes.form`");
-        let histograms = |values: [f64; 6]| to_bytes(&[2, 3], values.into_iter());
-        fails(
-            &histograms([2.0, 1.0, 0.0, 0.0, 1.0, 3.0]),
-            (3, 2, 0),
-            "row 1 sums to 4, expected at most the number of teachers, 3",
-        );
-        fails(&histograms([2.5, 0.5, 0.0, 3.0, 0.0, 0.0]), (3, 2, 0), "expected integers, found 2.5");
-        fails(
-            &histograms([4.0, -1.0, 0.0, 3.0, 0.0, 0.0]),
-            (3, 2, 0),
-            "row 0, column 1: expected a count of votes, found -1",
-        );
-        fails(&to_bytes(&[2, 4], [-1_i8; 8].into_iter()), (2, 4, 3), "all votes are empty");
-        fails(&histograms([3.0; 6]), (3, 9, 0), "ensemble.teachers = 3 and data.pool_images = 9");
+        for table in [[1u8; 9], [1, 1, 0, 1, 1, 1, 1, 1, 1]] {
+            fails(&to_bytes(&[3, 3], table.into_iter()), (3, 3, 3), "key `votes.form`");
+        }
+        fails(&labels, (2, 9, 4), "ensemble.teachers = 2 and data.pool_images = 9");
         for length in 0..labels.len() {
-            assert!(parse(&labels[..length], (2, 4, 3)).is_err(), "cut to {length} bytes");
+            assert!(parse(&labels[..length], (2, 4, 4)).is_err(), "cut to {length} bytes");
         }
     }
 

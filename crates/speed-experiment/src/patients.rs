@@ -17,7 +17,6 @@ use crate::error::ExperimentError;
 use crate::image_warnings::first_names;
 use crate::store::read_text;
 
-/// The patients of images.
 pub(crate) struct Patients {
     /// The id of the patient of every image.
     pub(crate) of_image: Vec<String>,
@@ -26,7 +25,6 @@ pub(crate) struct Patients {
 }
 
 impl Patients {
-    /// Returns the number of different patients.
     pub(crate) fn count(&self) -> usize {
         self.of_image.iter().collect::<BTreeSet<_>>().len()
     }
@@ -130,7 +128,6 @@ fn contradictions(names: &[String], labels: &[u8], first: &[usize]) -> Option<St
     Some(format!("{count} images have the pixels of an image of another class, as {image} those of {earlier}"))
 }
 
-/// Reads the patient of every image.
 fn of_file(path: &Path, names: &[String]) -> Result<Vec<String>, ExperimentError> {
     let parsed =
         parse_pairs(&read_text(path)?, &["file"], "patient").map_err(|fault| ExperimentError::input(path, fault))?;

@@ -6,10 +6,8 @@ use speed_student::Samples;
 use crate::error::ExperimentError;
 use crate::report::{SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 
-/// Maximum length of the longer side of a query's picture, in pixels.
 const LONGEST_SIDE: usize = 48;
 
-/// Draws generated images.
 pub(crate) fn of_samples(samples: &Samples) -> Result<Vec<u8>, ExperimentError> {
     png(samples.grid(SHEET_COLUMNS))
 }
@@ -23,7 +21,6 @@ pub(crate) fn of_queries(pool: &Split, queries: &[usize]) -> Result<Vec<u8>, Exp
     if longest <= LONGEST_SIDE { png(sheet) } else { reduced_png(sheet, LONGEST_SIDE, longest) }
 }
 
-/// Draws one image of a pool in its own size.
 pub(crate) fn of_image(pool: &Split, image: usize) -> Result<Vec<u8>, ExperimentError> {
     png(Samples::new(pool.shape(), pool.pixels(image).to_vec()).grid(1))
 }

@@ -111,18 +111,18 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     notes.extend(config.unanimity_notes(classes)?);
     let (rows, to_charge) = planned_rows(config, options, &graph, classes)?;
     let questioned = price_refusal(config, options, &to_charge);
-    let need =
-        BudgetNeed::for_charges(config, &LedgerFiles::in_experiment(folder.parent().unwrap_or(&folder)), &to_charge)?;
+    let files = LedgerFiles::in_experiment(folder.parent().unwrap_or(&folder));
+    let (budget_needed, budget_delta, samplers_included, refused) = budget_need(config, &files, &to_charge)?;
     // A missing device ends the dry run as it would end the run.
     drop(Device::open(config.device)?);
     let _arithmetic = config.arithmetic.hold()?;
     let cost = with_cost.then(|| cost(config, Meter::new(facts, encoder, options.threads))).transpose()?;
     Ok(Plan {
         cost,
-        budget_needed: need.budget_needed,
-        budget_delta: need.delta,
-        samplers_included: need.samplers_included,
-        refused: need.refused,
+        budget_needed,
+        budget_delta,
+        samplers_included,
+        refused,
         questioned,
         stages,
         rows,
@@ -134,36 +134,20 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     })
 }
 
-/// Estimates the cost of all stages of a run.
 fn cost(config: &Config, meter: Meter) -> Result<Cost, ExperimentError> {
     let stages: Vec<Vec<StageCost>> = KINDS.iter().map(|kind| (kind.cost)(config, &meter)).collect::<Result<_, _>>()?;
     Ok(Cost::new(config, &meter, stages.concat()))
 }
 
-/// Checks the cost of a run's answers against the limit of the command line, by the rule of rounds.
-/// Answers of a simulation cost nothing.
-///
-/// # Errors
-/// If the answers may cost more than the limit, or if there is no limit and one answer is expensive.
-pub(crate) fn check_price(
-    config: &Config,
-    options: &RunOptions,
-    to_charge: &[QueryBatch],
-) -> Result<(), ExperimentError> {
-    let refusal = price_refusal(config, options, to_charge);
-    refusal.map_or(Ok(()), |refusal| Err(ExperimentError::option("--max-epsilon", refusal)))
-}
-
-/// Returns why the cost of a run's answers is refused.
+/// Returns why the cost of a run's answers is refused, by the rule of rounds. Answers of a simulation cost nothing.
 fn price_refusal(config: &Config, options: &RunOptions, to_charge: &[QueryBatch]) -> Option<String> {
     if config.is_simulation() {
         return None;
     }
-    let price = AnswerPrice::for_batches(to_charge, config.privacy.delta).transpose()?;
-    options.limit.check("the run", price, config.privacy.delta).err().map(|refusal| refusal.to_string())
+    let price = AnswerPrice::for_batches(to_charge, config.delta).transpose()?;
+    options.limit.check("the run", price, config.delta).err().map(|refusal| refusal.to_string())
 }
 
-/// Checks the cost of a run before any run of a sweep begins.
 pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());
@@ -174,9 +158,6 @@ pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Resu
 }
 
 /// Checks the cost of all answers that a run would charge now.
-///
-/// # Errors
-/// The errors of [`check_price`], and if votes cannot be read or the noise cannot be accounted for.
 pub(crate) fn check_run_price(
     config: &Config,
     options: &RunOptions,
@@ -189,7 +170,8 @@ pub(crate) fn check_run_price(
     let charges = charges(config, options, graph, classes)?;
     let to_charge: Vec<QueryBatch> =
         charges.into_iter().filter_map(|(_, charge, done)| (!done).then_some(charge)).collect();
-    check_price(config, options, &to_charge)
+    let refusal = price_refusal(config, options, &to_charge);
+    refusal.map_or(Ok(()), |refusal| Err(ExperimentError::option("--max-epsilon", refusal)))
 }
 
 /// Returns the charges of every row with noise and its own answers, for its checks and its answers, with the row's
@@ -211,7 +193,6 @@ fn charges(
     Ok(charges)
 }
 
-/// Returns one training for each method of the rows' students.
 fn planned_trainings(config: &Config) -> Vec<PlannedTraining> {
     let mut trainings: Vec<PlannedTraining> = Vec::new();
     for method in config.rows.iter().filter(|_| config.table.repeats > 0).map(|row| config.method_of(row)) {
@@ -224,7 +205,6 @@ fn planned_trainings(config: &Config) -> Vec<PlannedTraining> {
     trainings
 }
 
-/// Returns the rows with noise, and the charges of the unfinished ones.
 fn planned_rows(
     config: &Config,
     options: &RunOptions,
@@ -252,37 +232,29 @@ fn planned_rows(
     Ok((rows, to_charge))
 }
 
-/// The budget that the planned charges need.
-struct BudgetNeed {
-    budget_needed: Option<f64>,
-    delta: f64,
-    samplers_included: Option<bool>,
-    refused: Option<String>,
-}
+/// The budget that charges need, its delta, whether delta includes the samplers' errors, and a refusal, as in a [`Plan`].
+type Need = (Option<f64>, f64, Option<bool>, Option<String>);
 
-impl BudgetNeed {
-    fn for_charges(config: &Config, files: &LedgerFiles, to_charge: &[QueryBatch]) -> Result<Self, ExperimentError> {
-        let delta = config.privacy.delta;
-        if config.is_simulation() {
-            return Ok(Self { budget_needed: None, delta: delta.get(), samplers_included: None, refused: None });
-        }
-        let ledger = files.open()?;
-        let (needed, delta) = match &ledger {
-            Some(ledger) => (ledger.spent_with(to_charge)?.1, ledger.statement()?.budget.delta),
-            None => (PrivacyFilter::least_budget(delta, to_charge)?, delta),
-        };
-        let allowed = match (&ledger, limit(config)) {
-            (Some(ledger), limit) => ledger.would_allow(to_charge, limit),
-            (None, Some(limit)) => would_allow(limit, to_charge),
-            (None, None) => Ok(()),
-        };
-        let refused = match allowed {
-            Err(error @ LedgerError::OverBudget { .. }) => Some(error.to_string()),
-            other => other.map(|()| None)?,
-        };
-        let samplers_included = Some(needed.samplers.are_included());
-        Ok(Self { budget_needed: Some(needed.epsilon), delta: delta.get(), samplers_included, refused })
+fn budget_need(config: &Config, files: &LedgerFiles, to_charge: &[QueryBatch]) -> Result<Need, ExperimentError> {
+    let delta = config.delta;
+    if config.is_simulation() {
+        return Ok((None, delta.get(), None, None));
     }
+    let ledger = files.open()?;
+    let (needed, delta) = match &ledger {
+        Some(ledger) => (ledger.spent_with(to_charge)?.1, ledger.statement()?.budget.delta),
+        None => (PrivacyFilter::least_budget(delta, to_charge)?, delta),
+    };
+    let allowed = match (&ledger, limit(config)) {
+        (Some(ledger), limit) => ledger.would_allow(to_charge, limit),
+        (None, Some(limit)) => would_allow(limit, to_charge),
+        (None, None) => Ok(()),
+    };
+    let refused = match allowed {
+        Err(error @ LedgerError::OverBudget { .. }) => Some(error.to_string()),
+        other => other.map(|()| None)?,
+    };
+    Ok((Some(needed.epsilon), delta.get(), Some(needed.samplers.are_included()), refused))
 }
 
 #[cfg(test)]

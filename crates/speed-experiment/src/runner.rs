@@ -55,7 +55,6 @@ pub(crate) fn complete_until(
     in_run(config, options, &graph, progress, |context, _| complete(context, nodes).map(drop))
 }
 
-/// Completes stages in their order, and returns their outputs.
 fn complete(context: &Context<'_>, nodes: &[Node]) -> Result<Outputs, ExperimentError> {
     let mut outputs = Outputs::default();
     nodes.iter().try_for_each(|node| (node.kind.complete)(context, node, &mut outputs))?;
@@ -110,15 +109,43 @@ fn in_run<T>(
     check_run_price(config, options, graph, classes)?;
     let environment = current_environment(&device.name);
     let mut store = RunStore::open(&options.results, config, &environment)?;
-    let inputs = Inputs { images: images.as_ref(), streams, device: &device, environment: &environment };
-    let done = in_store(config, options, graph, progress, &mut store, &inputs, work);
+    let work_here = |store: &mut RunStore| {
+        let recorder = Recorder::new(progress, progress_path(store.folder()));
+        let progress: &dyn Progress = &recorder;
+        progress.note(&format!("run folder {}", printable_path(store.folder())));
+        progress.planned(&graph.names().map(ToString::to_string).collect::<Vec<_>>());
+        check(store, config, progress)?;
+        if let Some(name) = images.as_ref().and_then(|images| images.handwriting.as_ref()) {
+            progress.note(&format!("street digits of the handwriting in dataset {name}"));
+        }
+        let notes = images.iter().flat_map(|images| &images.notes);
+        notes.for_each(|note| progress.warn(note.trim_start_matches("warning: ")));
+        check_forced(store, config, &forced_charges(config, graph, &options.force, classes)?)?;
+        options.force.iter().try_for_each(|stage| store.force(stage))?;
+        let truth = Truth::for_run(config, images.as_ref())?;
+        let context = Context {
+            config,
+            store,
+            pictures: images.as_ref(),
+            vectors: OnceLock::new(),
+            truth: truth.as_ref(),
+            streams: streams.clone(),
+            threads: options.threads,
+            device: &device,
+            arithmetic: &environment.arithmetic,
+            mix_machines: options.mix_machines,
+            latency_wait: options.latency_wait,
+            progress,
+        };
+        work(&context, &environment)
+    };
+    let done = work_here(&mut store);
     if done.is_err() {
         store.remove_if_unused();
     }
     done
 }
 
-/// Reads and checks the files of a config other than its images, and returns the number of classes.
 fn check_inputs(config: &Config, streams: &Streams, images: Option<&Images>) -> Result<usize, ExperimentError> {
     let classes = planned_classes(config, images.map(|images| images.pool.classes()))?;
     Truth::for_run(config, images)?.map(|truth| truth.check(classes)).transpose()?;
@@ -126,62 +153,12 @@ fn check_inputs(config: &Config, streams: &Streams, images: Option<&Images>) -> 
     Ok(classes)
 }
 
-/// The inputs that a run reads before it begins.
-struct Inputs<'a> {
-    images: Option<&'a Images>,
-    streams: Streams,
-    device: &'a Device,
-    environment: &'a Environment,
-}
-
-/// Works in the open directory of a run.
-fn in_store<T>(
-    config: &Config,
-    options: &RunOptions,
-    graph: &Graph,
-    progress: &dyn Progress,
-    store: &mut RunStore,
-    inputs: &Inputs<'_>,
-    work: impl FnOnce(&Context<'_>, &Environment) -> Result<T, ExperimentError>,
-) -> Result<T, ExperimentError> {
-    let Inputs { images, streams, device, environment } = inputs;
-    let recorder = Recorder::new(progress, progress_path(store.folder()));
-    let progress: &dyn Progress = &recorder;
-    progress.note(&format!("run folder {}", printable_path(store.folder())));
-    progress.planned(&graph.names().map(ToString::to_string).collect::<Vec<_>>());
-    check(store, config, progress)?;
-    let classes = images.map(|images| images.pool.classes());
-    if let Some(name) = images.and_then(|images| images.handwriting.as_ref()) {
-        progress.note(&format!("street digits of the handwriting in dataset {name}"));
-    }
-    images.iter().flat_map(|images| &images.notes).for_each(|note| progress.warn(note.trim_start_matches("warning: ")));
-    check_forced(store, config, &forced_charges(config, graph, &options.force, classes)?)?;
-    options.force.iter().try_for_each(|stage| store.force(stage))?;
-    let truth = Truth::for_run(config, *images)?;
-    let context = Context {
-        config,
-        store,
-        pictures: *images,
-        vectors: OnceLock::new(),
-        truth: truth.as_ref(),
-        streams: streams.clone(),
-        threads: options.threads,
-        device,
-        arithmetic: &environment.arithmetic,
-        mix_machines: options.mix_machines,
-        latency_wait: options.latency_wait,
-        progress,
-    };
-    work(&context, environment)
-}
-
-/// Creates the report from the outputs of all stages.
 fn report(
     context: &Context<'_>,
     outputs: &Outputs,
     environment: &Environment,
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
-    let (config, store, images) = (context.config, context.store, context.pictures());
+    let (config, store, images) = (context.config, context.store, context.pictures);
     let collected = outputs.get::<CollectedVotes>();
     let rows: Vec<ReportRow> = (0..config.rows.len()).map(|row| report_row(config, outputs, row)).collect();
     let asked = asked_queries(context, outputs, &rows);
@@ -239,16 +216,12 @@ fn forced_charges(
     config: &Config,
     graph: &Graph,
     forced: &[String],
-    classes: Option<usize>,
+    classes: usize,
 ) -> Result<Vec<QueryBatch>, ExperimentError> {
-    if config.is_simulation() || config.privacy.budget.is_none() {
+    if config.is_simulation() || config.budget().is_none() {
         return Ok(Vec::new());
     }
-    let is_forced = |node: &&Node| forced.iter().any(|name| node.is_called(name));
-    if !graph.nodes().iter().any(|node| node.row.is_some() && is_forced(&node)) {
-        return Ok(Vec::new());
-    }
-    let classes = planned_classes(config, classes)?;
+    let is_forced = |node: &Node| forced.iter().any(|name| node.is_called(name));
     let charged = graph.charged(config, classes)?.into_iter();
-    Ok(charged.filter_map(|(node, _, batch)| is_forced(&node).then_some(batch)).collect())
+    Ok(charged.filter_map(|(node, _, batch)| is_forced(node).then_some(batch)).collect())
 }

@@ -19,9 +19,7 @@ use crate::sweep::folder_of;
 /// Seconds of a shard besides its units, for keys and for reading votes, if its units use several processors.
 const KEYS: f64 = 10.0;
 
-/// The name of the last step.
 const REPORT: &str = "report";
-/// The end of the name of a step that completes a stage with units.
 const ALL: &str = "-all";
 
 /// A step of an experiment.
@@ -37,7 +35,6 @@ impl Step {
     /// The last step, which is a complete run.
     pub const REPORT: Self = Self { kind: KINDS.len(), completes: true };
 
-    /// Returns all possible steps.
     fn all() -> impl Iterator<Item = Self> {
         let with_units = |(kind, stage): (usize, &&Kind)| stage.units.as_ref().map(|_| Self { kind, completes: false });
         let completing = (0..=KINDS.len()).map(|kind| Self { kind, completes: true });
@@ -68,7 +65,6 @@ impl Step {
 }
 
 impl fmt::Display for Step {
-    /// Describes the work of the step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
             None => f.write_str("the tables, and every stage that is not done"),
@@ -108,7 +104,6 @@ pub struct StepState {
 /// The steps of a run, or of a sweep's runs.
 pub struct Steps<'a> {
     configs: Vec<&'a Config>,
-    /// The directory of the run or of the sweep.
     folder: PathBuf,
     is_sweep: bool,
     results: &'a Path,
@@ -137,7 +132,6 @@ impl<'a> Steps<'a> {
         self.configs.iter().map(|config| RunStore::folder_of(self.results, config)).collect()
     }
 
-    /// Returns the steps in their order.
     pub(crate) fn list(&self) -> Result<Vec<Step>, ExperimentError> {
         let mut steps = Vec::new();
         for (place, kind) in KINDS.iter().enumerate() {
@@ -148,7 +142,10 @@ impl<'a> Steps<'a> {
                 return Err(ExperimentError::key("config", "sweep", message));
             }
             if with > 0 {
-                let needed = |before: &usize| KINDS[*before].is_needed_by_shards && self.has(KINDS[*before]);
+                let has = |kind: &Kind| {
+                    self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name).next().is_some())
+                };
+                let needed = |before: &usize| KINDS[*before].is_needed_by_shards && has(KINDS[*before]);
                 let before = (0..place).rev().find(needed).map(|kind| Step { kind, completes: true });
                 steps.extend(before);
                 steps.push(Step { kind: place, completes: false });
@@ -156,10 +153,6 @@ impl<'a> Steps<'a> {
         }
         steps.push(Step::REPORT);
         Ok(steps)
-    }
-
-    fn has(&self, kind: &Kind) -> bool {
-        self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name).next().is_some())
     }
 
     /// Returns the largest number of units of a step, which is 1 for a step without shards.
@@ -190,7 +183,6 @@ impl<'a> Steps<'a> {
         Ok(self.list()?.into_iter().map(state).collect())
     }
 
-    /// Returns whether a step without shards is done.
     fn is_done(&self, step: Step) -> bool {
         let is_finished = |config: &&Config, stage| {
             let run = RunStore::folder_of(self.results, config);
@@ -245,7 +237,6 @@ fn longest_shard(kind: Option<&Kind>, units: usize, unit: f64, cpus: u16) -> f64
     }
 }
 
-/// Returns the largest number of units of a kind in a run.
 fn units_in(config: &Config, kind: &Kind) -> usize {
     Graph::for_config(config).of_kind(kind.name).map(|node| node.units(config)).sum()
 }

@@ -4,7 +4,6 @@
 //! another run of the experiment, so a sweep over the noise trains its teachers once, and an interrupted sweep resumes.
 
 mod id;
-mod progress;
 
 use std::path::PathBuf;
 
@@ -16,10 +15,9 @@ use crate::config::{Setting, Sweep};
 use crate::error::ExperimentError;
 use crate::options::RunOptions;
 use crate::plan::{Plan, check_setting_price, plan_with};
-use crate::progress::Progress;
+use crate::progress::{Event, Progress};
 use crate::results::publish_sweep;
 use crate::runner::{complete_until, run};
-use crate::sweep::progress::SettingProgress;
 
 /// Runs every setting of a sweep, and writes its tables beside the runs.
 ///
@@ -65,7 +63,7 @@ fn each<T>(
     let one = |(index, setting): (usize, &Setting)| {
         let place = format!("setting {} of {all}: {}", index + 1, shown(sweep, setting));
         progress.note(&place);
-        let own = SettingProgress::new(progress, index + 1, all);
+        let own = SettingProgress { all: progress, place: format!("{}/{all}", index + 1) };
         work(setting, &own).inspect_err(|_| progress.note(&format!("stopped at {place}")))
     };
     sweep.settings.iter().enumerate().map(one).collect()
@@ -90,8 +88,28 @@ fn refuse_force(sweep: &Sweep, options: &RunOptions) -> Result<(), ExperimentErr
     Err(ExperimentError::option(format_args!("--force {stage}"), message))
 }
 
-/// Returns a one-line description of a setting.
 fn shown(sweep: &Sweep, setting: &Setting) -> String {
     let values = sweep.keys.iter().zip(&setting.values).map(|(key, value)| format!("{key} = {value}"));
     values.collect::<Vec<_>>().join(", ")
+}
+
+/// A receiver that forwards the progress of one run, with its number among all runs.
+struct SettingProgress<'a> {
+    all: &'a dyn Progress,
+    place: String,
+}
+
+impl Progress for SettingProgress<'_> {
+    fn on(&self, event: Event<'_>) {
+        match event {
+            // Most stages of most settings were already finished by the first setting, so reporting each of them would be
+            // noise.
+            Event::Finished(stage, _) => self.all.finished(stage, false),
+            Event::Begin { work, unit, units, done } => {
+                self.all.begin(&format!("{} {work}", self.place), unit, units, done);
+            }
+            Event::End(summary) => self.all.end(&format!("{} {summary}", self.place)),
+            event => self.all.on(event),
+        }
+    }
 }

@@ -97,7 +97,6 @@ fn warn_of_one_class(
     }
 }
 
-/// Warns of classes that no answer has. `counts` are the answers by class.
 fn warn_of_missing(counts: &[usize], names: &[String], what: &str, progress: &dyn Progress) {
     let missing = counts.iter().zip(names).filter(|(count, _)| **count == 0);
     let missing: Vec<String> = missing.map(|(_, name)| printable(name)).collect();
@@ -106,19 +105,16 @@ fn warn_of_missing(counts: &[usize], names: &[String], what: &str, progress: &dy
     }
 }
 
-/// Checks the names of classes that the option `--classes` gives.
 fn check_classes_option(names: Option<&[String]>) -> Result<(), ExperimentError> {
     names.map_or(Ok(()), check_names).map_err(|reason| ExperimentError::option("--classes", reason))
 }
 
-/// Checks the names of classes that the folders of images have.
 fn check_folders(names: &[String], path: &Path) -> Result<(), ExperimentError> {
     check_names(names).map_err(|reason| {
         ExperimentError::input(path, format_args!("its folders cannot be classes: {}", printable(&reason)))
     })
 }
 
-/// Counts labels by class.
 fn by_class<'a>(labels: impl IntoIterator<Item = &'a u8>, classes: usize) -> Vec<usize> {
     let mut counts = vec![0; classes];
     labels.into_iter().for_each(|&label| counts[usize::from(label)] += 1);

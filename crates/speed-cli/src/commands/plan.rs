@@ -62,7 +62,7 @@ fn price_text(plan: &Plan) -> String {
     let Some(needed) = plan.budget_needed else {
         return "# a simulation: nothing is charged, and nothing is private\n".to_owned();
     };
-    let of = match plan.config.privacy.budget {
+    let of = match plan.config.budget() {
         Some(budget) => format!("privacy.budget = {budget}"),
         None => "no privacy.budget is set".to_owned(),
     };

@@ -1,7 +1,5 @@
 //! Sections whose values are checked together: images, ensemble, repeats, and the device of trainings.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use speed_data::partition::SKEWS;
 use speed_data::pictures::{Reading, Size};
@@ -20,7 +18,6 @@ pub(crate) const MAX_PIXELS: usize = 3 * 256 * 256;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
 
-/// The key of unequal parties.
 pub(super) const SKEW: &str = "ensemble.skew";
 
 /// The value of `data.labels` for a pool without true labels.
@@ -85,35 +82,22 @@ fn is_on(key: &bool) -> bool {
 /// The origin of the images: `data.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub enum DataSource {
-    /// Built-in procedural digits.
     Digits,
-    /// Built-in digits in colour, like house numbers.
     StreetDigits,
-    /// The MNIST files.
     Mnist,
-    /// The Fashion-MNIST files.
     FashionMnist,
-    /// The Kuzushiji-MNIST files.
     Kmnist,
-    /// The EMNIST digits.
     EmnistDigits,
-    /// The EMNIST letters.
     EmnistLetters,
-    /// The EMNIST digits and letters, balanced.
     EmnistBalanced,
-    /// The cropped digits of SVHN.
     Svhn,
-    /// Files in SVHN's format with arbitrary content.
     SvhnLike,
-    /// CIFAR-10.
     #[serde(rename = "cifar-10")]
     Cifar10,
-    /// A directory of pictures.
     Pictures,
-    /// NumPy arrays.
     Arrays,
-    /// No images: aggregation and accounting of a vote file only.
     None,
 }
 
@@ -151,7 +135,6 @@ impl EnsembleConfig {
         self.divided_among(self.parties).map(|teachers| u32::try_from(teachers).unwrap_or(u32::MAX)).collect()
     }
 
-    /// Returns the number of teachers of the largest party.
     pub(crate) fn largest_party(&self) -> usize {
         if self.parties == 0 { 1 } else { self.teachers.div_ceil(self.parties) }
     }
@@ -168,7 +151,6 @@ pub struct TableConfig {
 }
 
 impl DataSource {
-    /// Returns its name among the datasets that are published as files.
     pub(crate) fn published(self) -> Option<&'static str> {
         match self {
             Self::Mnist => Some("mnist"),
@@ -183,7 +165,6 @@ impl DataSource {
         }
     }
 
-    /// Returns whether the images are in `data.folder`.
     pub(crate) fn has_folder(self) -> bool {
         matches!(self, Self::SvhnLike | Self::Pictures | Self::Arrays)
     }
@@ -201,7 +182,6 @@ impl DataConfig {
         }
     }
 
-    /// Returns whether the pool's true labels come with its images.
     pub(crate) fn has_labelled_pool(&self) -> bool {
         self.source != DataSource::None && self.labels != NO_LABELS
     }
@@ -210,11 +190,6 @@ impl DataConfig {
     pub(crate) fn patients(&self) -> Option<PatientRule> {
         // `check` refuses every other text.
         self.patients.parse().ok()
-    }
-
-    /// Returns the file of the pool's true labels, if there are no images.
-    pub(crate) fn labels_file(&self) -> Option<&Path> {
-        (self.source == DataSource::None && !self.labels.is_empty()).then(|| Path::new(&self.labels))
     }
 
     /// Returns the reason why the pool has no true labels that a choice could use, if it has none.
@@ -234,7 +209,6 @@ impl DataConfig {
         Ok(self.reading()?.shape())
     }
 
-    /// Returns the options for reading pictures.
     pub(super) fn reading(&self) -> Result<Reading, Fault> {
         let size = if self.size.is_empty() { None } else { Some(&self.size) };
         let size = size.map(|size| size.parse::<Size>()).transpose();
@@ -242,7 +216,6 @@ impl DataConfig {
         Ok(Reading { size, least_side: 1, is_colour: self.colour, max_values: MAX_PIXELS })
     }
 
-    /// Checks sizes, separately and together.
     pub(super) fn check(&self, ensemble: &EnsembleConfig, table: &TableConfig) -> Result<(), Fault> {
         let sizes = [
             ("data.train_images", self.train_images, 0, MAX_IMAGES),
@@ -293,7 +266,6 @@ impl DataConfig {
         }
     }
 
-    /// Checks the source of the pool's true labels.
     fn check_labels(&self) -> Result<(), Fault> {
         const KEY: &str = "data.labels";
         match self.source {
@@ -309,7 +281,6 @@ impl DataConfig {
         }
     }
 
-    /// Checks the split of the pool.
     fn check_pool(&self) -> Result<(), Fault> {
         let reason = match self.source {
             DataSource::None => "data.source = \"none\" has no images",

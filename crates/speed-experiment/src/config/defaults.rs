@@ -8,9 +8,18 @@ pub(crate) const DEFAULTS: &str = include_str!("default.toml");
 /// The array of tables whose elements all have the keys of the first default element.
 pub(super) const ROWS: &str = "row";
 
-/// Returns the defaults as a document.
+/// Returns the defaults; keys that a row lacks have the values of the first row.
 pub(super) fn defaults() -> Table {
-    DEFAULTS.parse().expect("the embedded defaults are parsed by a test")
+    let mut defaults: Table = DEFAULTS.parse().expect("the embedded defaults are parsed by a test");
+    if let Some(Value::Array(rows)) = defaults.get_mut(ROWS) {
+        let template = rows[0].as_table().cloned().unwrap_or_default();
+        for row in rows.iter_mut().filter_map(Value::as_table_mut) {
+            for (key, value) in &template {
+                row.entry(key).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    defaults
 }
 
 /// Returns the value if it has the type of the default; an integer is accepted as a float, and a list of numbers as a text,

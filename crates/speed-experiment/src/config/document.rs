@@ -16,7 +16,6 @@ use crate::error::ExperimentError;
 /// The table of the keys that a sweep changes; it is not part of the config of any run.
 pub(super) const SWEEP: &str = "sweep";
 
-/// Maximum length of a config in bytes.
 const MAX_CONFIG: u64 = 16 << 20;
 
 /// A config text with its origin, which messages name together with line numbers.
@@ -46,12 +45,10 @@ impl Source {
         Ok(Self::new(printable_path(path), text))
     }
 
-    /// Returns the text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Creates a source from a text; messages show `name` as its file.
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), overrides: Vec::new() }
     }
@@ -70,7 +67,6 @@ impl Source {
         Ok(self)
     }
 
-    /// Adds a change after all others.
     #[must_use]
     pub(super) fn with(mut self, change: Override) -> Self {
         self.overrides.push(change);
@@ -100,14 +96,11 @@ impl Source {
         self.overrides.iter().any(|change| change.names(key)) || is_written().is_some()
     }
 
-    /// Returns the merged and deserialised document.
     pub(crate) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ExperimentError> {
         let mut merged = defaults();
-        // Missing keys of any row take the values of the first default row.
-        let row_template = first_row(&merged);
+        let row_template = merged[ROWS][0].as_table().cloned().unwrap_or_default();
         let document = self.parse()?;
         self.merge(&mut merged, document.get_ref(), "", &row_template)?;
-        fill_rows(&mut merged, &row_template);
         for change in &self.overrides {
             change.apply(&mut merged)?;
         }
@@ -120,7 +113,7 @@ impl Source {
     /// Returns an error at a key, with its line if the file sets it.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ExperimentError {
         let place = match (self.overrides.iter().rfind(|change| change.names(key)), self.span_of(key)) {
-            (Some(change), _) => change.place().to_owned(),
+            (Some(change), _) => change.place.clone(),
             (None, Some(span)) => self.place(&span),
             (None, None) => format!("{} (value from the defaults)", self.name),
         };
@@ -182,10 +175,15 @@ impl Source {
                 continue;
             }
             if prefix.is_empty() && name.get_ref() == ROWS {
-                let rows = self.rows(value.get_ref(), row_template).map_err(|error| match error {
-                    RowsError::NotRows => fail("expected [[row]] tables".into()),
-                    RowsError::At(error) => error,
-                })?;
+                let not_rows = || fail("expected [[row]] tables".into());
+                let DeValue::Array(items) = value.get_ref() else { return Err(not_rows()) };
+                let mut rows = Vec::new();
+                for (index, item) in items.iter().enumerate() {
+                    let DeValue::Table(table) = item.get_ref() else { return Err(not_rows()) };
+                    let mut row = row_template.clone();
+                    self.merge(&mut row, table, &format!("{ROWS}.{index}"), row_template)?;
+                    rows.push(Value::Table(row));
+                }
                 into.insert(ROWS.to_owned(), Value::Array(rows));
                 continue;
             }
@@ -198,39 +196,6 @@ impl Source {
             }
         }
         Ok(())
-    }
-
-    fn rows(&self, value: &DeValue<'_>, template: &Table) -> Result<Vec<Value>, RowsError> {
-        let DeValue::Array(items) = value else { return Err(RowsError::NotRows) };
-        let mut rows = Vec::new();
-        for (index, item) in items.iter().enumerate() {
-            let DeValue::Table(table) = item.get_ref() else { return Err(RowsError::NotRows) };
-            let mut row = template.clone();
-            self.merge(&mut row, table, &format!("{ROWS}.{index}"), template).map_err(RowsError::At)?;
-            rows.push(Value::Table(row));
-        }
-        Ok(rows)
-    }
-}
-
-enum RowsError {
-    NotRows,
-    At(ExperimentError),
-}
-
-fn first_row(defaults: &Table) -> Table {
-    match defaults.get(ROWS) {
-        Some(Value::Array(rows)) => rows.first().and_then(Value::as_table).cloned().unwrap_or_default(),
-        _ => Table::new(),
-    }
-}
-
-fn fill_rows(merged: &mut Table, template: &Table) {
-    let Some(Value::Array(rows)) = merged.get_mut(ROWS) else { return };
-    for row in rows.iter_mut().filter_map(Value::as_table_mut) {
-        for (key, value) in template {
-            row.entry(key.clone()).or_insert_with(|| value.clone());
-        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! The complete config, as written and checked. Every key is documented in `configs/default.toml`.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize, Serializer};
+use speed_accountant::Delta;
 use speed_core::RandomnessKind;
 use speed_data::pictures::Reading;
 use speed_data::{Facts, ImageShape};
@@ -13,19 +16,17 @@ use super::data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, MAX_PIX
 use super::document::Source;
 use super::fault::{Fault, refuse};
 use super::features::{ENCODER, FeaturesConfig, reads_pictures};
-use super::noise::{NoiseConfig, RawNoise, is_unset};
-use super::privacy::{PrivacyConfig, RawPrivacy};
-use super::queries::{QueriesConfig, RawQueries};
+use super::noise::{NoiseConfig, is_unset};
+use super::privacy::PrivacyConfig;
+use super::queries::QueriesConfig;
 use super::row::{self, RawRow, RowConfig, Surroundings};
 use super::student::settle_epochs;
-use super::votes::{RawVotes, VotesSource, VotesSourceKind};
+use super::votes::{VotesConfig, VotesSource};
 use crate::error::ExperimentError;
 use crate::store::PUBLISHED;
 
-/// Version of the config format.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
-/// The key of the class frequencies that students assume.
 const PRIOR: &str = "student.prior";
 
 /// A complete config as written; only types are checked. A key without an effect by default is written only if it is set.
@@ -45,68 +46,50 @@ pub struct RawConfig {
     pub features: FeaturesConfig,
     pub ensemble: EnsembleConfig,
     pub teacher: TeacherConfig,
-    pub votes: RawVotes,
-    pub queries: RawQueries,
-    pub noise: RawNoise,
-    pub privacy: RawPrivacy,
+    pub votes: VotesConfig,
+    pub queries: QueriesConfig,
+    pub noise: NoiseConfig,
+    pub privacy: PrivacyConfig,
     pub student: StudentConfig,
     pub table: TableConfig,
     pub row: Vec<RawRow>,
 }
 
-/// A complete, checked config: the only form that can run.
+/// A complete, checked config: the only form that can run. Its sections are those of [`RawConfig`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Experiment name: a directory below the results.
-    pub name: String,
-    /// Root seed of experiment randomness.
-    pub seed: u64,
-    /// The device of trainings and votes.
-    pub device: ComputeDevice,
-    /// The arithmetic of the trainings, which determines their last bits.
-    pub arithmetic: Arithmetic,
-    /// The images, and the split of the public ones.
-    pub data: DataConfig,
-    /// The encoder that turns pictures into vectors.
-    pub features: FeaturesConfig,
-    /// The data holders.
-    pub ensemble: EnsembleConfig,
-    /// The teachers' trainings.
-    pub teacher: TeacherConfig,
-    /// The origin of the votes.
-    pub votes: VotesSource,
-    /// The pool images that are labelled.
-    pub queries: QueriesConfig,
-    /// Privacy noise.
-    pub noise: NoiseConfig,
-    /// Delta and limits of the privacy cost.
-    pub privacy: PrivacyConfig,
-    /// The students' trainings.
-    pub student: StudentConfig,
-    /// The table.
-    pub table: TableConfig,
+    written: RawConfig,
+    /// The delta of every bound.
+    pub delta: Delta,
     /// The table's rows.
     pub rows: Vec<RowConfig>,
 }
 
+impl Deref for Config {
+    type Target = RawConfig;
+
+    fn deref(&self) -> &RawConfig {
+        &self.written
+    }
+}
+
 impl RawConfig {
-    /// Returns the config as TOML with every key.
+    /// Returns the config as TOML with every key: the text whose digest is the run's id.
     ///
     /// # Panics
     /// Never: a config holds only tables, numbers, strings and flags.
-    pub(crate) fn to_toml(&self) -> String {
+    pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("a config holds only tables, numbers, strings and flags")
     }
 
-    /// Checks every key, separately and together with the others.
     fn check(self) -> Result<Config, Fault> {
         self.check_head()?;
         self.data.check(&self.ensemble, &self.table)?;
         self.check_features()?;
         self.check_networks()?;
-        let votes = self.votes.check(&self.data)?;
-        let queries = self.queries.check(&self.data)?;
-        if self.queries.has_features() && !queries.use_map(&votes) {
+        self.votes.check(&self.data)?;
+        self.queries.check(&self.data)?;
+        if self.queries.has_features() && !self.queries.use_map(self.votes.source) {
             let message =
                 "is read only with queries.selection = \"clusters\", queries.beliefs, or votes.source = \"neighbours\"";
             return refuse("queries.features", message);
@@ -119,37 +102,19 @@ impl RawConfig {
         self.teacher.check().map_err(|bad| Fault::new(format!("teacher.{}", bad.field), bad.message))?;
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
         self.check_prior()?;
-        let noise = self.noise.check(self.ensemble.teachers)?;
-        let privacy = self.privacy.check()?;
-        let around = Surroundings { teachers: self.ensemble.teachers, queries: queries.count, noise: &noise };
+        self.noise.check(self.ensemble.teachers)?;
+        let delta = self.privacy.check()?;
+        let around = Surroundings { teachers: self.ensemble.teachers, queries: self.queries.count, noise: &self.noise };
         let rows = row::check(&self.row, &around)?;
         self.check_division(&rows)?;
-        Ok(Config {
-            name: self.name,
-            seed: self.seed,
-            device: self.device,
-            arithmetic: self.arithmetic,
-            data: self.data,
-            features: self.features,
-            ensemble: self.ensemble,
-            teacher: self.teacher,
-            votes,
-            queries,
-            noise,
-            privacy,
-            student: self.student,
-            table: self.table,
-            rows,
-        })
+        Ok(Config { written: self, delta, rows })
     }
 
-    /// Returns the method of every row's students, if any.
     fn methods(&self) -> impl Iterator<Item = StudentMethod> {
         let rows = self.row.iter().filter(|_| self.table.repeats > 0);
         rows.map(|row| row.student.0.unwrap_or(self.student.method))
     }
 
-    /// Checks that a method reads the prior, and that the prior has the classes of the images, if they are known.
     fn check_prior(&self) -> Result<(), Fault> {
         let uniform = StudentConfig { prior: ClassPrior::Uniform, ..self.student.clone() };
         if self.student == uniform {
@@ -164,7 +129,6 @@ impl RawConfig {
         self.data.facts().map_or(Ok(()), |Facts { classes, .. }| self.check_classes(classes))
     }
 
-    /// Checks that the prior has a frequency for each of the classes.
     fn check_classes(&self, classes: usize) -> Result<(), Fault> {
         self.student.prior.check_classes(classes).map_err(|bad| Fault::new(PRIOR, bad.message))
     }
@@ -191,7 +155,7 @@ impl RawConfig {
     /// Checks that patients or unequal parties divide images, and that no claim is made for unequal parties.
     fn check_division(&self, rows: &[RowConfig]) -> Result<(), Fault> {
         const DIVIDES: &str = "is read only with votes.source = \"teachers\" or \"neighbours\", which divide images";
-        let divides = matches!(self.votes.source, VotesSourceKind::Teachers | VotesSourceKind::Neighbours);
+        let divides = matches!(self.votes.source, VotesSource::Teachers | VotesSource::Neighbours);
         if self.data.patients().is_some() && !divides {
             return refuse("data.patients", DIVIDES);
         }
@@ -224,7 +188,7 @@ impl RawConfig {
         if self.queries.has_features() {
             return refuse("queries.features", format!("is for pixels: {ENCODER} gives the vectors of the map"));
         }
-        if self.votes.source == VotesSourceKind::Teachers {
+        if self.votes.source == VotesSource::Teachers {
             let architecture = self.teacher.architecture;
             if !architecture.reads_vectors() {
                 let known =
@@ -266,7 +230,7 @@ impl RawConfig {
             let message = format!("images of {shape} are too large to learn from: at most {MAX_PIXELS} values each");
             return refuse("data.size", message);
         }
-        if self.votes.source == VotesSourceKind::Teachers
+        if self.votes.source == VotesSource::Teachers
             && let Err(error) = self.teacher.check_images(shape)
         {
             let key = if matches!(error, TeacherError::ShiftTooLarge { .. }) { "shift" } else { "architecture" };
@@ -297,7 +261,6 @@ impl Config {
         raw.check().map_err(|fault| source.error(&fault.key, fault.message))
     }
 
-    /// Returns the options for reading pictures.
     pub(crate) fn reading(&self) -> Reading {
         self.data.reading().expect("a config that was checked")
     }
@@ -308,28 +271,21 @@ impl Config {
     }
 
     /// Checks that teachers and students can learn from images of this size, which is known only after reading them.
-    ///
-    /// # Errors
-    /// If teachers or students cannot learn from them.
     pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), ExperimentError> {
-        let checked = self.to_raw().check_images(shape);
+        let checked = self.written.check_images(shape);
         checked.map_err(|Fault { key, message }| ExperimentError::key(format_args!("images of {shape}"), key, message))
     }
 
     /// Checks the settings for images of this number of classes, which may be known only after reading them.
-    ///
-    /// # Errors
-    /// If the prior has other classes.
     pub(crate) fn check_classes(&self, classes: usize) -> Result<(), ExperimentError> {
-        let checked = self.to_raw().check_classes(classes);
+        let checked = self.written.check_classes(classes);
         checked.map_err(|Fault { key, message }| {
             ExperimentError::key(format_args!("images of {classes} classes"), key, message)
         })
     }
 
-    /// Returns the method of a row's students.
     pub(crate) fn method_of(&self, row: &RowConfig) -> StudentMethod {
-        row.student.unwrap_or(self.student.method)
+        row.student.0.unwrap_or(self.student.method)
     }
 
     /// Returns the position of the row whose labels row `index` learns from: its own, unless it names an earlier row.
@@ -337,47 +293,26 @@ impl Config {
         self.rows[index].labels_of.unwrap_or(index)
     }
 
-    /// Returns the config as written.
     pub(crate) fn to_raw(&self) -> RawConfig {
-        RawConfig {
-            schema: SCHEMA_VERSION,
-            name: self.name.clone(),
-            seed: self.seed,
-            device: self.device,
-            arithmetic: self.arithmetic,
-            data: self.data.clone(),
-            features: self.features.clone(),
-            ensemble: self.ensemble.clone(),
-            teacher: self.teacher.clone(),
-            votes: (&self.votes).into(),
-            queries: (&self.queries).into(),
-            noise: (&self.noise).into(),
-            privacy: (&self.privacy).into(),
-            student: self.student.clone(),
-            table: self.table.clone(),
-            row: self.rows.iter().map(|row| RawRow::from_row(row, &self.rows)).collect(),
-        }
+        self.written.clone()
     }
 
-    /// Returns the config as TOML with every key: the text whose digest is the run's id.
-    pub fn to_toml(&self) -> String {
-        self.to_raw().to_toml()
+    /// Returns the largest data-independent epsilon of all answers in the experiment's ledger, if there is a limit.
+    pub fn budget(&self) -> Option<f64> {
+        Some(self.privacy.budget).filter(|&budget| budget > 0.0)
     }
 
-    /// Returns whether noise and keys come from the seed.
     pub(crate) fn is_simulation(&self) -> bool {
-        self.noise.randomness == RandomnessKind::Simulation
+        self.noise.source == RandomnessKind::Simulation
     }
 
-    /// Returns whether noise protects the answers.
     pub(crate) fn protects_answers(&self) -> bool {
         !self.is_simulation() && self.rows.iter().any(RowConfig::is_noisy)
     }
 }
 
-/// Serializes the config as written, for dry runs and reports.
 impl Serialize for Config {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_raw().serialize(serializer)
+        self.written.serialize(serializer)
     }
 }

@@ -36,7 +36,6 @@ impl FeaturesConfig {
         (!self.encoder.is_empty()).then(|| Path::new(&self.encoder))
     }
 
-    /// Returns the settings of the encoder.
     pub(super) fn settings(&self) -> Result<EncoderSettings, Fault> {
         let pool = match self.pool.as_str() {
             "" => None,
@@ -57,7 +56,6 @@ impl FeaturesConfig {
         })
     }
 
-    /// Checks the keys of the section against each other.
     pub(super) fn check(&self) -> Result<(), Fault> {
         if self.encoder().is_none() {
             let set = [

@@ -9,11 +9,11 @@ use speed_mechanism::{BinomialShare, HonestRatio, Mechanism, MechanismKind, Nois
 
 use super::fault::{Fault, refuse};
 
-/// `[noise]` as written.
+/// The noise of rows without their own noise keys: `[noise]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
-pub struct RawNoise {
+pub struct NoiseConfig {
     pub mechanism: MechanismKind,
     pub gamma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -27,28 +27,17 @@ pub struct RawNoise {
 /// threshold. Fingerprints of stages contain it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct WrittenNoise {
-    mechanism: MechanismKind,
-    gamma: f64,
-    #[serde(skip_serializing_if = "is_unset")]
-    sigma: f64,
-    #[serde(skip_serializing_if = "is_unset")]
-    coins: u64,
-    #[serde(skip_serializing_if = "is_unset")]
-    placement: NoisePlacement,
-    #[serde(skip_serializing_if = "is_unset")]
-    threshold: i64,
-    source: RandomnessKind,
-}
-
-/// The noise keys of a row, as written; 0 and "default" keep the section's values. Only rows have a placement and a threshold.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct RowNoise {
-    pub(super) mechanism: Choice,
+    pub(super) mechanism: MechanismKind,
     pub(super) gamma: f64,
+    #[serde(skip_serializing_if = "is_unset")]
     pub(super) sigma: f64,
+    #[serde(skip_serializing_if = "is_unset")]
     pub(super) coins: u64,
+    #[serde(skip_serializing_if = "is_unset")]
     pub(super) placement: NoisePlacement,
+    #[serde(skip_serializing_if = "is_unset")]
     pub(super) threshold: i64,
+    pub(super) source: RandomnessKind,
 }
 
 /// A row's mechanism as written: a name, or "default" for the section's mechanism.
@@ -68,39 +57,17 @@ pub struct QueryNoise {
     pub is_check: bool,
 }
 
-/// The queries of a row: their answers, and the checks that come first, if the row has any.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct RowQueries {
-    pub(super) answers: QueryNoise,
-    pub(super) check: Option<QueryNoise>,
-}
-
-/// The privacy noise, checked.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NoiseConfig {
-    /// The noise of rows without their own noise keys.
-    pub query: QueryNoise,
-    /// The origin of noise and keys.
-    pub randomness: RandomnessKind,
-    pub(super) written: RawNoise,
-}
-
 /// Returns whether a key has the value that has no effect, which is not written to the resolved config.
 pub(super) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-impl RawNoise {
-    /// Checks the section for an ensemble of `teachers`.
-    pub(super) fn check(&self, teachers: usize) -> Result<NoiseConfig, Fault> {
-        let query = self
-            .written()
-            .query(teachers)
-            .map_err(|Fault { key, message }| Fault::new(format!("noise.{key}"), message))?;
-        Ok(NoiseConfig { query, randomness: self.source, written: self.clone() })
+impl NoiseConfig {
+    pub(super) fn check(&self, teachers: usize) -> Result<(), Fault> {
+        let checked = self.written().query(teachers).map(drop);
+        checked.map_err(|Fault { key, message }| Fault::new(format!("noise.{key}"), message))
     }
 
-    /// Returns the noise of rows without keys of their own.
     pub(super) fn written(&self) -> WrittenNoise {
         let Self { mechanism, gamma, sigma, coins, source } = *self;
         WrittenNoise { mechanism, gamma, sigma, coins, placement: NoisePlacement::default(), threshold: 0, source }
@@ -109,7 +76,7 @@ impl RawNoise {
 
 impl WrittenNoise {
     /// Checks the noise of a query; faults name the key within the section.
-    fn query(&self, teachers: usize) -> Result<QueryNoise, Fault> {
+    pub(super) fn query(&self, teachers: usize) -> Result<QueryNoise, Fault> {
         let (key, noise) = self.distribution(teachers)?;
         // This also checks the shares, because very wide noise has none.
         let shared = match noise.mechanism() {
@@ -165,58 +132,13 @@ impl WrittenNoise {
     }
 }
 
-impl RowNoise {
-    /// Checks the noise of a row together with the section, and that of its checks; faults name the key within the row.
-    pub(super) fn check(&self, width: f64, section: &NoiseConfig, teachers: usize) -> Result<RowQueries, Fault> {
-        let merged = self.merged(&section.written);
-        if width == 0.0 {
-            return Ok(RowQueries { answers: merged.query(teachers)?, check: None });
-        }
-        if merged.threshold == 0 {
-            return refuse("threshold", "found 0, but a check compares with a threshold: expected a number of votes");
-        }
-        // The answers have no threshold of their own, so their coins may be odd.
-        let answers = WrittenNoise { threshold: 0, ..merged.clone() }.query(teachers)?;
-        // The width is that of the row's mechanism, which reads only one of these keys.
-        let check = WrittenNoise { gamma: width, sigma: width, coins: 0, ..merged };
-        let of_check = |Fault { key, message }: Fault| match key.as_str() {
-            "gamma" | "sigma" => Fault::new("check_noise", message),
-            _ => Fault::new(key, message),
-        };
-        let check = check.query(teachers).map_err(of_check)?;
-        Ok(RowQueries { answers, check: Some(QueryNoise { is_check: true, ..check }) })
-    }
-
-    /// Returns the noise of a row with the values of the section that it does not override.
-    fn merged(&self, section: &RawNoise) -> WrittenNoise {
-        let or = |own: f64, section: f64| if own == 0.0 { section } else { own };
-        let mechanism = self.mechanism.0.unwrap_or(section.mechanism);
-        // A row's own coins or sigma replace both values of the section, because binomial noise has only one of them.
-        let has_own_width = self.coins != 0 || self.sigma != 0.0;
-        let inherits_coins = mechanism == MechanismKind::Binomial && !has_own_width;
-        WrittenNoise {
-            mechanism,
-            gamma: or(self.gamma, section.gamma),
-            sigma: if has_own_width { self.sigma } else { section.sigma },
-            coins: if inherits_coins { section.coins } else { self.coins },
-            placement: self.placement,
-            threshold: self.threshold,
-            source: section.source,
-        }
-    }
-}
-
 impl QueryNoise {
-    /// Returns the distribution.
     pub(crate) fn mechanism(&self) -> Mechanism {
         self.noise.mechanism()
     }
 
     /// Returns the query as an event for the accountant, without the sampler's distance. A ratio `tau` of the teachers
     /// contributes present and secret noise; if the server adds the noise, all of it counts.
-    ///
-    /// # Errors
-    /// If the threshold is out of range.
     pub(crate) fn event(&self, tau: HonestRatio) -> Result<PrivacyEvent, AccountError> {
         let tau = if self.is_central() { HonestRatio::ALL } else { tau };
         #[expect(clippy::cast_precision_loss, reason = "the accountant refuses inexact values")]
@@ -232,7 +154,6 @@ impl QueryNoise {
         if self.is_check { 1 } else { classes }
     }
 
-    /// Returns whether the server adds the noise.
     pub(crate) fn is_central(&self) -> bool {
         self.placement == NoisePlacement::Central
     }
@@ -258,13 +179,6 @@ impl QueryNoise {
     }
 }
 
-impl From<&NoiseConfig> for RawNoise {
-    fn from(noise: &NoiseConfig) -> Self {
-        noise.written.clone()
-    }
-}
-
-/// The name of the section's mechanism.
 const DEFAULT: &str = "default";
 
 impl Serialize for Choice {

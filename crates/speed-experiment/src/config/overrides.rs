@@ -11,10 +11,9 @@ const ALL_ROWS: &str = "*";
 /// Selects all rows with noise, in place of a row's number.
 const NOISY_ROWS: &str = "noisy";
 
-/// The change of one key.
 #[derive(Clone, Debug)]
 pub(super) struct Override {
-    place: String,
+    pub(super) place: String,
     key: String,
     value: String,
 }
@@ -23,10 +22,6 @@ impl Override {
     /// Creates a change of `key` to a TOML value or an unquoted string; messages show `place` as its origin.
     pub(super) fn new(place: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { place: place.into(), key: key.into(), value: value.into() }
-    }
-
-    pub(super) fn place(&self) -> &str {
-        &self.place
     }
 
     /// Returns whether the change sets this key, perhaps among those of several rows.
@@ -38,7 +33,6 @@ impl Override {
         }
     }
 
-    /// Sets the key in the merged document.
     pub(super) fn apply(&self, merged: &mut Table) -> Result<(), ExperimentError> {
         let fail = |message: String| ExperimentError::key(&self.place, &self.key, message);
         // A bare word is a string, because quotes are inconvenient in a shell.
@@ -61,7 +55,6 @@ impl Override {
     }
 }
 
-/// Returns whether two different keys set the same key of a row.
 pub(super) fn overlap(one: &str, other: &str) -> bool {
     let is_group = |rows: &str| rows == ALL_ROWS || rows == NOISY_ROWS;
     match (row_of(one), row_of(other)) {
@@ -75,7 +68,6 @@ fn row_of(key: &str) -> Option<(&str, &str)> {
     key.strip_prefix(ROWS)?.strip_prefix('.')?.split_once('.')
 }
 
-/// Describes how a key of rows is written.
 fn row_keys(key: &str) -> String {
     format!("{ROWS}.0.{key} for one, {ROWS}.{ALL_ROWS}.{key} for all, {ROWS}.{NOISY_ROWS}.{key} for those with noise")
 }
@@ -97,7 +89,6 @@ fn rows_named<'a>(rows: &'a mut [Value], number: &str) -> Result<impl Iterator<I
     Ok(tables.filter(move |row| !noisy || has_noise(row)))
 }
 
-/// Sets an existing dotted key to a value of its type.
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     let mut parts: Vec<&str> = key.split('.').collect();
     let last = parts.pop().unwrap_or_default();

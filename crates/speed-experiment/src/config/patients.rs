@@ -45,20 +45,6 @@ impl PatientRule {
     }
 }
 
-/// Returns the part of a file's name before the separator.
 pub(crate) fn before_separator<'a>(name: &'a str, separator: &str) -> Option<&'a str> {
     name.split_once(separator).map(|(prefix, _)| prefix).filter(|prefix| !prefix.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rule_is_a_prefix_a_file_or_the_tag_of_dicom() {
-        assert!(PatientRule::from_str("prefix:").is_err() && PatientRule::from_str("").is_err());
-        assert_eq!("prefix:_".parse(), Ok(PatientRule::Prefix("_".into())));
-        assert_eq!("a:b.csv".parse(), Ok(PatientRule::File("a:b.csv".into())));
-        assert_eq!("dicom".parse(), Ok(PatientRule::Dicom));
-    }
 }

@@ -1,14 +1,14 @@
 //! The rows of the table: `[[row]]`.
 
-use std::num::NonZeroUsize;
+use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind, is_legible};
-use speed_mechanism::HonestRatio;
+use speed_mechanism::{HonestRatio, MechanismKind};
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
-use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, RowQueries, is_unset};
+use super::noise::{Choice, NoiseConfig, QueryNoise, WrittenNoise, is_unset};
 use crate::report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 
 /// `[[row]]` as written.
@@ -23,8 +23,6 @@ pub struct RawRow {
     pub honest_ratio: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub mechanism: Choice,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub gamma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub sigma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -49,39 +47,39 @@ pub struct RawRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowStudent(pub Option<StudentMethod>);
 
-/// A row, checked.
+/// A row, checked; its other keys are those of [`RawRow`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowConfig {
-    /// Its name, unique among the rows.
-    pub name: String,
-    /// The way of computing its labels.
-    pub aggregation: AggregationKind,
-    /// The circuit of encrypted labels.
-    pub circuit: Circuit,
-    /// The number of queries that it answers, from the first; `None` means all.
-    pub queries: Option<NonZeroUsize>,
+    written: RawRow,
     /// Fraction of the teachers that add noise (tau).
     pub honest_ratio: HonestRatio,
     /// The noise of its queries, if it has any. If checks come first, the queries have no threshold themselves.
     pub noise: QueryNoise,
     /// The noise and threshold of the checks that come before its answers, if they have noise of their own.
     pub check: Option<QueryNoise>,
-    /// The largest number of answers after checks; `None` for every query that reaches the threshold.
-    pub answers: Option<NonZeroUsize>,
-    own_noise: RowNoise,
-    own_check: f64,
     /// The position of the earlier row whose labels its students learn from; `None` means its own labels.
     pub labels_of: Option<usize>,
-    /// The method of its students; `None` means `student.method`.
-    pub student: Option<StudentMethod>,
     /// The paper's own figures.
     pub paper: PaperFigures,
+}
+
+impl Deref for RowConfig {
+    type Target = RawRow;
+
+    fn deref(&self) -> &RawRow {
+        &self.written
+    }
+}
+
+/// Returns a number of queries up to `all`; 0 means all.
+fn up_to(count: usize, all: usize) -> usize {
+    if count == 0 { all } else { count.min(all) }
 }
 
 impl RowConfig {
     /// Returns the number of queries that the row answers, out of `all`, from the first.
     pub(crate) fn query_count(&self, all: usize) -> usize {
-        self.queries.map_or(all, |queries| queries.get().min(all))
+        up_to(self.queries, all)
     }
 
     /// Returns the minimum of a query's noisy maximum for an answer, in votes, if any.
@@ -89,12 +87,10 @@ impl RowConfig {
         self.check.unwrap_or(self.noise).threshold.filter(|_| self.is_noisy())
     }
 
-    /// Returns the largest number of answers to `queries` queries.
     pub(crate) fn most_answers(&self, queries: usize) -> usize {
-        self.answers.map_or(queries, |answers| answers.get().min(queries))
+        up_to(self.answers, queries)
     }
 
-    /// Returns whether noise is added to its votes.
     pub(crate) fn is_noisy(&self) -> bool {
         self.aggregation != AggregationKind::NonPrivate
     }
@@ -107,7 +103,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) noise: &'a NoiseConfig,
 }
 
-/// Checks all rows, against each other and against other sections.
 pub(super) fn check(rows: &[RawRow], around: &Surroundings<'_>) -> Result<Vec<RowConfig>, Fault> {
     if rows.is_empty() {
         return refuse("row", "a table needs at least one [[row]]");
@@ -122,12 +117,11 @@ impl RawRow {
         let honest_ratio = HonestRatio::new(self.honest_ratio)
             .and_then(|ratio| ratio.noisy_teachers(around.teachers).map(|_| ratio))
             .map_err(|error| Fault::new(key("honest_ratio"), error))?;
-        let RowQueries { answers: noise, check } =
-            self.check_noise(around).map_err(|fault| self.of_noise(fault, around.noise, key))?;
+        let (noise, check) = self.check_noise(around).map_err(|fault| self.of_noise(fault, around.noise, key))?;
         if self.answers != 0 && check.is_none() {
             return refuse(key("answers"), "limits the answers after checks, so it needs check_noise");
         }
-        self.check_circuit(around.noise.randomness, noise.threshold.is_some() || check.is_some())
+        self.check_circuit(around.noise.source, noise.threshold.is_some() || check.is_some())
             .map_err(|message| Fault::new(key("circuit"), message))?;
         if self.queries > around.queries {
             return refuse(
@@ -136,38 +130,17 @@ impl RawRow {
             );
         }
         let labels_of = self.labels_of(earlier).map_err(|message| Fault::new(key("labels_of"), message))?;
-        for (field, value) in [
-            ("paper_epsilon", self.paper_epsilon),
-            ("paper_accuracy", self.paper_accuracy),
-            ("paper_deviation", self.paper_deviation),
-            ("paper_minutes", self.paper_minutes),
-        ] {
-            if !(value.is_finite() && value >= 0.0) {
-                return refuse(key(field), format!("found {value:?}, expected a number of at least 0"));
-            }
-        }
-        let figure = |value: f64| Some(value).filter(|value| *value > 0.0);
-        let paper = PaperFigures {
-            epsilon: figure(self.paper_epsilon),
-            accuracy: figure(self.paper_accuracy),
-            deviation: figure(self.paper_deviation),
-            minutes: figure(self.paper_minutes),
+        let figure = |field: &str, value: f64| match value.is_finite() && value >= 0.0 {
+            true => Ok(Some(value).filter(|value| *value > 0.0)),
+            false => refuse(key(field), format!("found {value:?}, expected a number of at least 0")),
         };
-        Ok(RowConfig {
-            name: self.name.clone(),
-            aggregation: self.aggregation,
-            circuit: self.circuit,
-            queries: NonZeroUsize::new(self.queries),
-            honest_ratio,
-            noise,
-            check,
-            answers: NonZeroUsize::new(self.answers),
-            own_noise: self.own_noise(),
-            own_check: self.check_noise,
-            labels_of,
-            student: self.student.0,
-            paper,
-        })
+        let paper = PaperFigures {
+            epsilon: figure("paper_epsilon", self.paper_epsilon)?,
+            accuracy: figure("paper_accuracy", self.paper_accuracy)?,
+            deviation: figure("paper_deviation", self.paper_deviation)?,
+            minutes: figure("paper_minutes", self.paper_minutes)?,
+        };
+        Ok(RowConfig { written: self.clone(), honest_ratio, noise, check, labels_of, paper })
     }
 
     fn check_name(&self, earlier: &[Self]) -> Result<(), String> {
@@ -186,18 +159,12 @@ impl RawRow {
         Ok(())
     }
 
-    fn own_noise(&self) -> RowNoise {
-        let Self { mechanism, gamma, sigma, coins, placement, threshold, .. } = *self;
-        RowNoise { mechanism, gamma, sigma, coins, placement, threshold }
-    }
-
     /// Returns a fault of the row's noise with its complete key: that of the section if the row takes the width from there.
     fn of_noise(&self, Fault { key, message }: Fault, section: &NoiseConfig, of_row: impl Fn(&str) -> String) -> Fault {
-        let (own, written) = (self.own_noise(), &section.written);
         let is_of_section = match key.as_str() {
-            "gamma" => own.gamma == 0.0 && written.gamma != 0.0,
-            "sigma" => own.sigma == 0.0 && written.sigma != 0.0,
-            "coins" => own.coins == 0 && written.coins != 0,
+            "gamma" => true,
+            "sigma" => self.sigma == 0.0 && section.sigma != 0.0,
+            "coins" => self.coins == 0 && section.coins != 0,
             _ => false,
         };
         if is_of_section {
@@ -206,24 +173,64 @@ impl RawRow {
         Fault::new(of_row(&key), message)
     }
 
-    /// Returns the noise of the row's queries and checks; faults name the key within the row.
-    fn check_noise(&self, around: &Surroundings<'_>) -> Result<RowQueries, Fault> {
+    /// Returns the noise of the row's answers, and of the checks that come first, if it has any; faults name the key within the
+    /// row.
+    fn check_noise(&self, around: &Surroundings<'_>) -> Result<(QueryNoise, Option<QueryNoise>), Fault> {
         if self.aggregation == AggregationKind::NonPrivate {
             if self.honest_ratio < 1.0 {
                 return refuse("honest_ratio", "a non-private row has no noise: leave it out");
             }
-            if self.own_noise() != RowNoise::default() || self.check_noise != 0.0 {
+            let own = (self.mechanism, self.sigma, self.coins, self.placement, self.threshold);
+            if !is_unset(&own) || self.check_noise != 0.0 {
                 return refuse(
                     "aggregation",
-                    "a non-private row has no noise: leave out mechanism, gamma, sigma, coins, placement, threshold and check_noise",
+                    "a non-private row has no noise: leave out mechanism, sigma, coins, placement, threshold and check_noise",
                 );
             }
         }
-        let noise = self.own_noise().check(self.check_noise, around.noise, around.teachers)?;
-        if noise.answers.is_central() && self.honest_ratio < 1.0 {
+        let noise = self.query_noise(around.noise, around.teachers)?;
+        if noise.0.is_central() && self.honest_ratio < 1.0 {
             return refuse("honest_ratio", "the server adds all of the noise (placement \"central\"): leave it out");
         }
         Ok(noise)
+    }
+
+    /// Checks the noise of the answers together with the section, and that of the checks.
+    fn query_noise(&self, section: &NoiseConfig, teachers: usize) -> Result<(QueryNoise, Option<QueryNoise>), Fault> {
+        let (merged, width) = (self.merged(section), self.check_noise);
+        if width == 0.0 {
+            return Ok((merged.query(teachers)?, None));
+        }
+        if merged.threshold == 0 {
+            return refuse("threshold", "found 0, but a check compares with a threshold: expected a number of votes");
+        }
+        // The answers have no threshold of their own, so their coins may be odd.
+        let answers = WrittenNoise { threshold: 0, ..merged.clone() }.query(teachers)?;
+        // The width is that of the row's mechanism, which reads only one of these keys.
+        let check = WrittenNoise { gamma: width, sigma: width, coins: 0, ..merged };
+        let of_check = |Fault { key, message }: Fault| match key.as_str() {
+            "gamma" | "sigma" => Fault::new("check_noise", message),
+            _ => Fault::new(key, message),
+        };
+        let check = check.query(teachers).map_err(of_check)?;
+        Ok((answers, Some(QueryNoise { is_check: true, ..check })))
+    }
+
+    /// Returns the row's noise with the values of the section that it does not override.
+    fn merged(&self, section: &NoiseConfig) -> WrittenNoise {
+        let mechanism = self.mechanism.0.unwrap_or(section.mechanism);
+        // A row's own coins or sigma replace both values of the section, because binomial noise has only one of them.
+        let has_own_width = self.coins != 0 || self.sigma != 0.0;
+        let inherits_coins = mechanism == MechanismKind::Binomial && !has_own_width;
+        WrittenNoise {
+            mechanism,
+            gamma: section.gamma,
+            sigma: if has_own_width { self.sigma } else { section.sigma },
+            coins: if inherits_coins { section.coins } else { self.coins },
+            placement: self.placement,
+            threshold: self.threshold,
+            source: section.source,
+        }
     }
 
     fn check_circuit(&self, randomness: RandomnessKind, has_threshold: bool) -> Result<(), &'static str> {
@@ -253,32 +260,6 @@ impl RawRow {
             return Err(format!("{:?} takes its labels from another row: name that row", self.labels_of));
         }
         Ok(Some(source))
-    }
-
-    /// Returns the row as written; `rows` are all rows of its config.
-    pub(super) fn from_row(row: &RowConfig, rows: &[RowConfig]) -> Self {
-        let paper = row.paper;
-        Self {
-            name: row.name.clone(),
-            aggregation: row.aggregation,
-            circuit: row.circuit,
-            queries: row.queries.map_or(0, NonZeroUsize::get),
-            honest_ratio: row.honest_ratio.get(),
-            mechanism: row.own_noise.mechanism,
-            gamma: row.own_noise.gamma,
-            sigma: row.own_noise.sigma,
-            coins: row.own_noise.coins,
-            placement: row.own_noise.placement,
-            threshold: row.own_noise.threshold,
-            check_noise: row.own_check,
-            answers: row.answers.map_or(0, NonZeroUsize::get),
-            labels_of: row.labels_of.map_or_else(String::new, |source| rows[source].name.clone()),
-            student: RowStudent(row.student),
-            paper_epsilon: paper.epsilon.unwrap_or(0.0),
-            paper_accuracy: paper.accuracy.unwrap_or(0.0),
-            paper_deviation: paper.deviation.unwrap_or(0.0),
-            paper_minutes: paper.minutes.unwrap_or(0.0),
-        }
     }
 }
 

@@ -1,15 +1,16 @@
-//! A config in the words of its report.
+//! A config in the words of its plan and of its report.
 
 use serde::Serialize;
+use speed_accountant::AccountError;
+use speed_accountant::forecast::Forecast;
 use speed_core::NoisePlacement;
-use speed_mechanism::{Mechanism, MechanismKind};
+use speed_mechanism::{HonestRatio, Mechanism, MechanismKind};
 
-use super::experiment::RawConfig;
+use super::experiment::{Config, RawConfig};
 use super::row::RawRow;
 use crate::report::AggregationKind;
 
 impl RawConfig {
-    /// Returns a short description of the choice of the queries.
     pub(crate) fn selection_in_words(&self) -> String {
         let groups = if self.queries.groups { ", groups of images" } else { "" };
         format!("{}{groups}", word(&self.queries.selection))
@@ -38,7 +39,24 @@ impl RawConfig {
     }
 }
 
-/// Returns the name of a choice in a config.
+impl Config {
+    /// Returns a question for every row in which even a unanimous vote gives a wrong label more than 5 % of the time.
+    pub(crate) fn unanimity_notes(&self, classes: usize) -> Result<Vec<String>, AccountError> {
+        let (teachers, queries) = (self.ensemble.teachers, self.queries.count);
+        let mut notes = Vec::new();
+        for row in self.rows.iter().filter(|row| row.is_noisy()) {
+            let forecast = Forecast::unanimous(&row.noise.event(HonestRatio::ALL)?, classes, teachers, queries)?;
+            if forecast.loses_unanimity() {
+                notes.push(format!(
+                    "QUESTION: the noise of row {:?} is too wide for {teachers} teachers: even a unanimous vote gives only {forecast}",
+                    row.name
+                ));
+            }
+        }
+        Ok(notes)
+    }
+}
+
 pub(crate) fn word(choice: &impl Serialize) -> String {
     serde_json::to_value(choice).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }

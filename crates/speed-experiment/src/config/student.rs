@@ -7,7 +7,6 @@ use super::document::Source;
 /// A function that returns the key `epoch_images` of a section.
 type EpochImages = fn(&mut StudentConfig) -> &mut usize;
 
-/// The sections with epochs, and their keys `epoch_images`.
 const SECTIONS: [(&str, EpochImages); 2] = [
     ("student", |student| &mut student.epoch_images),
     ("student.pseudo_labels", |student| &mut student.pseudo_labels.epoch_images),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use toml::{Table, Value};
+use toml::Value;
 
 use super::defaults::defaults;
 use super::document::{SWEEP, Source};
@@ -20,7 +20,6 @@ const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];
 /// The honest ratio of all rows with noise.
 const TAU: &str = "row.noisy.honest_ratio";
 
-/// Short names of keys that are swept often.
 const SHORT: [(&str, &str); 14] = [
     ("mechanism", "noise.mechanism"),
     ("gamma", "noise.gamma"),
@@ -58,7 +57,6 @@ pub struct Setting {
     pub config: Config,
 }
 
-/// A swept key.
 struct Swept {
     name: String,
     key: String,
@@ -76,7 +74,8 @@ impl Sweep {
             let settings = vec![Setting { values: Vec::new(), config: Config::load(source)? }];
             return Ok(Self { keys: Vec::new(), values: Vec::new(), settings });
         };
-        let swept = keys(source, &table)?;
+        let mut swept = Vec::new();
+        table.iter().try_for_each(|(name, value)| flatten(source, name, value, &mut swept))?;
         let count = swept.iter().try_fold(1usize, |count, key| count.checked_mul(key.values.len()));
         if swept.is_empty() || count.is_none_or(|count| count > MAX_SETTINGS) {
             let found =
@@ -106,21 +105,12 @@ impl Sweep {
         &self.settings[0].config
     }
 
-    /// Returns the configs of all settings.
     pub(crate) fn configs(&self) -> impl Iterator<Item = &Config> {
         self.settings.iter().map(|setting| &setting.config)
     }
 }
 
-/// Returns the keys of the table, which may be written dotted, quoted or as nested tables.
-fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ExperimentError> {
-    let mut found = Vec::new();
-    for (name, value) in table {
-        flatten(source, name, value, &mut found)?;
-    }
-    Ok(found)
-}
-
+/// Adds the keys of a value of the table, which may be written dotted, quoted or as nested tables.
 fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -> Result<(), ExperimentError> {
     let refuse = |message: &str| Err(source.error(&format!("{SWEEP}.{name}"), message));
     match value {

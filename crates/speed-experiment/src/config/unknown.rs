@@ -7,7 +7,6 @@ use toml::{Table, Value};
 
 use super::defaults::{ROWS, defaults};
 
-/// Keys of other programs, with the corresponding keys here.
 const ELSEWHERE: [(&[&str], &str); 3] = [
     (
         &["epsilon", "eps", "target_epsilon"],
@@ -24,7 +23,6 @@ const ELSEWHERE: [(&[&str], &str); 3] = [
     ),
 ];
 
-/// Maximum number of suggested sections.
 const MAX_SECTIONS: usize = 3;
 
 /// Returns a message that a table has no key `name`, with suggestions.
@@ -94,7 +92,6 @@ pub(super) fn config_instead(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the names of the TOML files in a directory, without their extension.
 fn names_in(folder: &Path) -> Vec<String> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(1000);

@@ -23,34 +23,22 @@ pub(crate) fn event(
     )?)
 }
 
-/// Returns the charge for a row's checks, if they have noise of their own.
-pub(crate) fn planned_checks(
-    config: &Config,
-    row: &RowConfig,
-    classes: usize,
-) -> Result<Option<QueryBatch>, ExperimentError> {
-    let queries = row.query_count(config.queries.count);
-    let batch =
-        |noise: &QueryNoise| Ok(QueryBatch::new(event(config, row, noise, queries, classes)?, classes, queries));
-    row.check.as_ref().map(batch).transpose()
-}
-
-/// Returns the charge for a row's answers to `queries` queries with `classes` classes.
+/// Returns the charge for a row's queries with this noise: its answers or its checks.
 pub(crate) fn planned_charge(
     config: &Config,
     row: &RowConfig,
+    noise: &QueryNoise,
     queries: usize,
     classes: usize,
 ) -> Result<QueryBatch, ExperimentError> {
-    Ok(QueryBatch::new(event(config, row, &row.noise, queries, classes)?, classes, queries))
+    Ok(QueryBatch::new(event(config, row, noise, queries, classes)?, classes, queries))
 }
 
 /// Returns the ledger's own budget, which is unlimited because the limit belongs to the config, which may change.
 pub(super) fn record(config: &Config) -> Budget {
-    Budget { epsilon: None, delta: config.privacy.delta }
+    Budget { epsilon: None, delta: config.delta }
 }
 
-/// Returns the config's limit for all charges in the ledger.
 pub(crate) fn limit(config: &Config) -> Option<Budget> {
-    config.privacy.budget.map(|epsilon| Budget { epsilon: Some(epsilon), ..record(config) })
+    config.budget().map(|epsilon| Budget { epsilon: Some(epsilon), ..record(config) })
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use speed_accountant::Budget;
 use speed_accountant::ledger::{Ledger, Statement};
 use speed_core::Randomness;
 use speed_mechanism::MechanismError;
@@ -16,7 +15,6 @@ const LEDGER: &str = "ledger";
 const SECRET: &str = "ledger.key";
 const LOCK: &str = "ledger.lock";
 
-/// The files of an experiment's ledger.
 pub(crate) struct LedgerFiles {
     experiment: PathBuf,
 }
@@ -26,7 +24,6 @@ pub(crate) struct LedgerFiles {
 pub(super) struct Secret(Zeroizing<[u8; 32]>);
 
 impl Secret {
-    /// Returns the hidden name of a question in the ledger.
     pub(super) fn hide(&self, question: Fingerprint) -> String {
         let hash = Sha256::new().chain_update("speed question\n").chain_update(self.0.as_slice());
         hex::encode(&hash.chain_update(question.to_hex()).finalize()[..16])
@@ -34,12 +31,10 @@ impl Secret {
 }
 
 impl LedgerFiles {
-    /// Returns the ledger files in an experiment's directory.
     pub(crate) fn in_experiment(experiment: &Path) -> Self {
         Self { experiment: experiment.to_path_buf() }
     }
 
-    /// Returns the path of the ledger.
     pub(crate) fn path(&self) -> PathBuf {
         self.experiment.join(LEDGER)
     }
@@ -49,15 +44,9 @@ impl LedgerFiles {
         self.experiment.join(SECRET)
     }
 
-    /// Opens the ledger if it exists.
     pub(crate) fn open(&self) -> Result<Option<Ledger>, ExperimentError> {
         let path = self.path();
         Ok(if path.exists() { Some(Ledger::open(&path)?) } else { None })
-    }
-
-    /// Opens the ledger, or creates one.
-    pub(super) fn open_or_create(&self, record: Budget) -> Result<Ledger, ExperimentError> {
-        Ok(Ledger::open_or_create(&self.path(), record)?)
     }
 
     /// Reads the ledger's statement; `None` if no answers were charged.
@@ -81,7 +70,6 @@ impl LedgerFiles {
         }
     }
 
-    /// Reads the secret, or generates one.
     pub(super) fn secret_or_new(&self) -> Result<Secret, ExperimentError> {
         if let Some(secret) = self.secret()? {
             return Ok(secret);
@@ -92,9 +80,6 @@ impl LedgerFiles {
     }
 
     /// Prevents other runs of the experiment from charging until the lock is dropped.
-    ///
-    /// # Errors
-    /// If the lock cannot be taken, or a leftover of an interrupted write cannot be removed.
     pub(super) fn lock(&self) -> Result<Lock, ExperimentError> {
         let lock = Lock::wait(&self.experiment.join(LOCK))?;
         // Only the holder of this lock writes to the files beside the ledger.
@@ -102,7 +87,6 @@ impl LedgerFiles {
         Ok(lock)
     }
 
-    /// Returns the paths of other experiments' ledgers.
     pub(super) fn others(&self) -> Vec<PathBuf> {
         let own = self.path();
         let Some(results) = self.experiment.parent() else { return Vec::new() };

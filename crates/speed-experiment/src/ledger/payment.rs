@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use speed_accountant::ledger::{ChargeRequest, LedgerError, PartySize, Statement};
+use speed_accountant::ledger::{ChargeRequest, Ledger, LedgerError, PartySize, Statement};
 use speed_accountant::{PrivacyEvent, QueryBatch, round_up};
 use speed_mechanism::MechanismError;
 
@@ -22,13 +22,10 @@ pub(crate) struct Payment<'a> {
     pub(crate) store: &'a RunStore,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) row: &'a RowConfig,
-    /// The noise of the answers, or of the checks that are paid for.
     pub(crate) noise: QueryNoise,
     pub(crate) answers: &'a Identity,
     pub(crate) queries: usize,
     pub(crate) classes: usize,
-    /// The end of the charge's label in the ledger.
-    pub(crate) label_end: &'static str,
 }
 
 impl Payment<'_> {
@@ -82,7 +79,6 @@ impl Payment<'_> {
         Ok(Some(folder))
     }
 
-    /// Returns the digests of the noise keys that were charged for this question.
     fn charged(&self) -> Result<Vec<String>, ExperimentError> {
         let files = self.files();
         let Some(Statement { charges, .. }) = files.statement()? else { return Ok(Vec::new()) };
@@ -146,32 +142,31 @@ impl Payment<'_> {
         let digest = key.digest();
         // The key is saved before the charge, because it must not be lost afterwards.
         folder.keep_noise_key(key, seen.as_ref())?;
-        match self.enter(&digest) {
+        // A charge that failed may have been made, so the key stays.
+        match self.enter(&digest)? {
             Ok((before, statement)) => {
                 folder.mark_charged(&digest)?;
                 self.note(before, &statement);
                 Ok(())
             }
-            // The charge may have been made, or was not attempted, so the key stays.
-            Err(Refusal::Failed(error)) => Err(error),
             // The charge was not made, so the key is removed and does not look charged.
-            Err(Refusal::Charge(refused)) => {
+            Err(refused) => {
                 own.forget_noise()?;
                 Err(refused.into())
             }
         }
     }
 
-    /// Enters the charge into the ledger unless it is there, and returns the earlier number of queries and the new
-    /// statement.
-    fn enter(&self, noise_digest: &str) -> Result<(usize, Statement), Refusal> {
+    /// Enters the charge into the ledger unless it is there, and returns the earlier number of queries and the new statement, or the
+    /// ledger's refusal.
+    fn enter(&self, noise_digest: &str) -> Result<Result<(usize, Statement), LedgerError>, ExperimentError> {
         let files = self.files();
         let secret = files.secret_or_new()?;
-        let ledger = files.open_or_create(record(self.config))?;
-        let before = ledger.statement().map_err(ExperimentError::from)?.queries;
-        let ensemble = &self.config.ensemble;
+        let ledger = Ledger::open_or_create(&files.path(), record(self.config))?;
+        let before = ledger.statement()?.queries;
+        let (ensemble, end) = (&self.config.ensemble, if self.noise.is_check { ", checks" } else { "" });
         let charged = ledger.charge_once(&ChargeRequest {
-            label: &format!("{}: {}{}", self.store.id(), self.row.name, self.label_end),
+            label: &format!("{}: {}{}", self.store.id(), self.row.name, end),
             event: &self.event()?,
             classes: Some(self.classes),
             queries: self.queries,
@@ -182,9 +177,8 @@ impl Payment<'_> {
             limit: limit(self.config),
         });
         match charged {
-            Ok(statement) => Ok((before, statement)),
-            Err(error @ (LedgerError::Io { .. } | LedgerError::Damaged { .. })) => Err(Refusal::Failed(error.into())),
-            Err(refused) => Err(Refusal::Charge(refused)),
+            Err(error @ (LedgerError::Io { .. } | LedgerError::Damaged { .. })) => Err(error.into()),
+            charged => Ok(charged.map(|statement| (before, statement))),
         }
     }
 
@@ -216,7 +210,7 @@ impl Payment<'_> {
 
     fn would_pay_again(&self, path: PathBuf, damage: &str) -> ExperimentError {
         let price = || -> Result<String, ExperimentError> {
-            let ledger = speed_accountant::ledger::Ledger::open(&self.files().path())?;
+            let ledger = Ledger::open(&self.files().path())?;
             let event = self.event()?;
             let (before, after) = ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?;
             let [before, after] = [before, after].map(|spent| round_up(spent.epsilon, 2));
@@ -231,19 +225,5 @@ impl Payment<'_> {
                  again, {price} in all"
             ),
         )
-    }
-}
-
-/// A charge that failed, or may have failed.
-enum Refusal {
-    /// The ledger refused it.
-    Charge(LedgerError),
-    /// Another step failed.
-    Failed(ExperimentError),
-}
-
-impl From<ExperimentError> for Refusal {
-    fn from(error: ExperimentError) -> Self {
-        Self::Failed(error)
     }
 }

@@ -2,7 +2,7 @@
 
 use speed_accountant::epsilon_text;
 
-use crate::config::VotesSourceKind;
+use crate::config::VotesSource;
 use crate::report::columns::dash;
 use crate::report::encoder::FROM_PUBLIC_DATA;
 use crate::report::environment::Environment;
@@ -46,7 +46,7 @@ impl Report {
         let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
         let empty = self.ensemble.empty_in_words();
         let votes = match config.votes.source {
-            VotesSourceKind::Truth => format!("True labels of {pool_images} pool images instead of votes"),
+            VotesSource::Truth => format!("True labels of {pool_images} pool images instead of votes"),
             // The figures are exact functions of the votes, which the noise protects.
             _ if self.is_protected() => format!("{teachers} teachers, {pool_images} pool images"),
             _ => {

@@ -17,7 +17,7 @@ use crate::store::{example_image, model_name, write_atomic};
 ///
 /// A model that cannot be written is reported; the results of the run do not depend on it.
 pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(), ExperimentError> {
-    let (config, run, Some(pictures)) = (context.config, context.store.folder(), context.pictures()) else {
+    let (config, run, Some(pictures)) = (context.config, context.store.folder(), context.pictures) else {
         return Ok(());
     };
     let Some(images) = context.images() else { return Ok(()) };

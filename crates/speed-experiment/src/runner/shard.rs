@@ -78,7 +78,6 @@ pub fn run_shard(
     Ok(ShardReport { folder, shard: shard.clone(), units, done_here })
 }
 
-/// A process that does the units of a shard in one run after the other.
 struct ShardProcess<'a> {
     shard: &'a Shard,
     options: &'a RunOptions,

@@ -1,26 +1,25 @@
 //! The privacy bounds of a row's answered queries.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use speed_accountant::{Account, AccountError, Accountant, Adversary, Checks, Delta, Extent, PrivacyEvent};
+use serde_json::json;
+use speed_accountant::{Account, AccountError, Accountant, Adversary, Checks, Extent, PrivacyEvent};
 use speed_mechanism::Mechanism;
 
 use super::complete::complete;
 use super::context::Context;
 use super::kind::Kind;
 use super::queries::{Queries, TeacherAnswers};
-use super::stage::{Stage, StageFacts, StageName};
+use super::stage::{JsonStage, StageFacts};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::ledger::event;
 use crate::report::{
     DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS,
 };
-use crate::store::{FinishedStage, StageFolder};
 
-/// The file of the bounds.
 const BOUNDS: &str = "account.json";
 
 /// The bounds of one row. A bound without a value has its reason in `without_value`, and does not end the run.
@@ -48,27 +47,12 @@ impl Bounds {
     fn value(&mut self, name: &str, account: Result<Account, AccountError>) -> Option<Account> {
         account.map_err(|error| self.without_value.push(format!("{name}: {error}"))).ok()
     }
-
-    /// Computes the claim for a party, if teachers are grouped into parties.
-    fn party(
-        &mut self,
-        config: &Config,
-        row: &RowConfig,
-        queries: usize,
-        classes: usize,
-    ) -> Result<(), ExperimentError> {
-        if let Some(account) = data_independent_party(config, row, queries, classes)? {
-            self.data_independent_party = self.value(DATA_INDEPENDENT_PARTY, account);
-        }
-        Ok(())
-    }
 }
 
 /// The bounds of all rows with noise, by the rows' places in the config.
 #[derive(Default)]
 pub(crate) struct RowBounds(pub(crate) BTreeMap<usize, Bounds>);
 
-/// The accounting for the labels of the rows with noise.
 pub(super) static ACCOUNTING: Kind = Kind {
     is_per_row: true,
     is_needed_by_shards: false,
@@ -79,73 +63,69 @@ pub(super) static ACCOUNTING: Kind = Kind {
             let Some((index, row)) = node.row.map(|index| (index, &context.config.rows[index])) else { return Ok(()) };
             let answers = outputs.get::<TeacherAnswers>();
             let counts = answers.counts(outputs.get::<Queries>().of_row(row).len());
-            let bounds = complete(context, &AccountStage { name: &node.name, row, counts: &counts })?;
+            let (config, teachers, source) =
+                (context.config, context.config.ensemble.teachers, context.config.noise.source);
+            let inputs = json!({
+                "delta": config.delta,
+                "noisy_teachers": row.honest_ratio.noisy_teachers(teachers)?,
+                "teachers": teachers,
+                "parties": config.ensemble.parties,
+                "aggregation": row.aggregation,
+                "noise": row.noise.written(source),
+                "check": row.check.map(|check| check.written(source)),
+                "answers": NonZeroUsize::new(row.answers),
+                "counts": counts,
+            });
+            let facts = StageFacts { version: 2, ..StageFacts::new(&node.name) };
+            let work = || bounds(context, row, &counts);
+            let bounds = complete(context, &JsonStage { facts, file: BOUNDS, inputs, work })?;
             outputs.get_mut::<RowBounds>().0.insert(index, bounds);
             Ok(())
         },
     )
 };
 
-/// The accounting for the labels of one row.
-struct AccountStage<'a> {
-    name: &'a StageName,
-    row: &'a RowConfig,
-    /// The vote counts of its queries.
-    counts: &'a [Vec<u32>],
-}
-
-impl AccountStage<'_> {
-    /// Returns the claims on the queries.
-    fn bounds(&self, context: &Context<'_>) -> Result<Bounds, ExperimentError> {
-        let (counts, teachers) = (self.counts, context.config.ensemble.teachers);
-        let classes = counts.first().map_or(0, Vec::len);
-        let (config, noise, delta) = (context.config, self.row.noise, context.config.privacy.delta);
-        let tau = event(config, self.row, &noise, counts.len(), classes)?.tau();
-        let tight = accountant(config, self.row, counts.len(), classes)?;
-        let mut bounds = Bounds::default();
-        context.progress.begin(&format!("account {}", self.row.name), "claims", 4, 0);
-        bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts, teachers));
-        context.progress.advance(1, "");
-        bounds.data_dependent_collusion = bounds
-            .value(DATA_DEPENDENT_COLLUSION, tight.with_adversary(Adversary::Colluding).account(counts, teachers));
-        context.progress.advance(1, "");
-        bounds.data_independent =
-            bounds.value(DATA_INDEPENDENT, tight.account_queries(self.row.most_answers(counts.len())));
-        bounds.party(context.config, self.row, counts.len(), classes)?;
-        context.progress.advance(1, "");
-        // The paper covers no other noise, and no threshold.
-        if let (Some(gamma), None) = (noise.mechanism().gamma(), self.row.threshold()) {
-            let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
-            bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts, teachers));
-        }
-        Ok(bounds)
+fn bounds(context: &Context<'_>, row: &RowConfig, counts: &[Vec<u32>]) -> Result<Bounds, ExperimentError> {
+    let (config, noise, teachers) = (context.config, row.noise, context.config.ensemble.teachers);
+    let classes = counts.first().map_or(0, Vec::len);
+    let tau = event(config, row, &noise, counts.len(), classes)?.tau();
+    let tight = accountant_of(1, config, row, counts.len(), classes)?;
+    let mut bounds = Bounds::default();
+    context.progress.begin(&format!("account {}", row.name), "claims", 4, 0);
+    bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts, teachers));
+    context.progress.advance(1, "");
+    bounds.data_dependent_collusion =
+        bounds.value(DATA_DEPENDENT_COLLUSION, tight.with_adversary(Adversary::Colluding).account(counts, teachers));
+    context.progress.advance(1, "");
+    bounds.data_independent = bounds.value(DATA_INDEPENDENT, tight.account_queries(row.most_answers(counts.len())));
+    if let Some(account) = data_independent_party(config, row, counts.len(), classes)? {
+        bounds.data_independent_party = bounds.value(DATA_INDEPENDENT_PARTY, account);
     }
+    context.progress.advance(1, "");
+    // The paper covers no other noise, and no threshold.
+    if let (Some(gamma), None) = (noise.mechanism().gamma(), row.threshold()) {
+        let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), config.delta);
+        bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts, teachers));
+    }
+    context.progress.end(&format!("{}: accounted for", row.name));
+    Ok(bounds)
 }
 
-/// Returns the accountant of the tightest claims on a row's labels.
-fn tight(row: &RowConfig, event: PrivacyEvent, delta: Delta) -> Accountant {
-    let trusted = row.aggregation == AggregationKind::Trusted || row.noise.is_central();
-    let central = trusted && event.tau().get() == 1.0;
-    let adversary = if central { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout };
-    Accountant::new(event, delta).with_extent(Extent::UpTo).with_adversary(adversary)
-}
-
-/// Returns the accountant of the tightest claims on a row's labels, samplers and checks included.
-fn accountant(config: &Config, row: &RowConfig, queries: usize, classes: usize) -> Result<Accountant, ExperimentError> {
-    accountant_of(1, config, row, queries, classes)
-}
-
-/// Returns the accountant for neighbours that differ in the votes of `teachers` teachers.
+/// Returns the accountant of the tightest claims on a row's labels, samplers and checks included, for neighbours that differ in the
+/// votes of `changed` teachers.
 fn accountant_of(
-    teachers: usize,
+    changed: usize,
     config: &Config,
     row: &RowConfig,
     queries: usize,
     classes: usize,
 ) -> Result<Accountant, ExperimentError> {
-    let of = |event: PrivacyEvent| event.of_party(teachers).map_err(ExperimentError::from);
+    let of = |event: PrivacyEvent| event.of_party(changed).map_err(ExperimentError::from);
     let answers = of(event(config, row, &row.noise, row.most_answers(queries), classes)?)?;
-    let accountant = tight(row, answers, config.privacy.delta);
+    let trusted = row.aggregation == AggregationKind::Trusted || row.noise.is_central();
+    let central = trusted && answers.tau().get() == 1.0;
+    let adversary = if central { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout };
+    let accountant = Accountant::new(answers, config.delta).with_extent(Extent::UpTo).with_adversary(adversary);
     let Some(check) = &row.check else { return Ok(accountant) };
     Ok(accountant.after(Checks { event: of(event(config, row, check, queries, classes)?)?, queries }))
 }
@@ -158,7 +138,7 @@ pub(crate) fn data_independent(
     queries: usize,
     classes: usize,
 ) -> Result<Result<Account, AccountError>, ExperimentError> {
-    Ok(accountant(config, row, queries, classes)?.account_queries(row.most_answers(queries)))
+    Ok(accountant_of(1, config, row, queries, classes)?.account_queries(row.most_answers(queries)))
 }
 
 /// Returns the data-independent claim on a row's labels for neighbours that differ in all votes of the largest party; `None` if
@@ -178,43 +158,9 @@ pub(crate) fn data_independent_party(
     }
 }
 
-impl Stage for AccountStage<'_> {
-    type Output = Bounds;
-
-    fn facts(&self) -> StageFacts<'_> {
-        StageFacts { version: 2, ..StageFacts::new(self.name) }
-    }
-
-    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, row) = (context.config, self.row);
-        let teachers = config.ensemble.teachers;
-        let source = config.noise.randomness;
-        Ok(json!({
-            "delta": config.privacy.delta,
-            "noisy_teachers": row.honest_ratio.noisy_teachers(teachers)?,
-            "teachers": teachers,
-            "parties": config.ensemble.parties,
-            "aggregation": row.aggregation,
-            "noise": row.noise.written(source),
-            "check": row.check.map(|check| check.written(source)),
-            "answers": row.answers,
-            "counts": self.counts,
-        }))
-    }
-
-    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        folder.write_json(BOUNDS, &self.bounds(context)?)?;
-        context.progress.end(&format!("{}: accounted for", self.row.name));
-        Ok(vec![BOUNDS.into()])
-    }
-
-    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<Bounds, ExperimentError> {
-        done.read_json(BOUNDS)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use speed_accountant::Delta;
     use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
 
     use super::*;

@@ -13,7 +13,6 @@ pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::
     if context.store.is_shard() { find(context, stage) } else { Ok(perform(context, stage)?.0) }
 }
 
-/// The polling interval of a shard that waits for an earlier stage.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Returns the output of a stage of another process, and waits for it up to the context's maximum time.

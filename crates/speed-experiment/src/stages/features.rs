@@ -22,9 +22,8 @@ use super::context::Context;
 use super::data;
 use super::images::Images;
 use super::kind::{Kind, Node, Units};
-use super::outputs::Outputs;
-use super::stage::{Stage, StageFacts, StageName};
-use super::units::{ShardUnits, StageUnits};
+use super::stage::{Stage, StageFacts};
+use super::units::StageUnits;
 use crate::config::Config;
 use crate::cost::StageCost;
 use crate::encoder::PictureEncoder;
@@ -34,33 +33,30 @@ use crate::npy;
 use crate::report::csv;
 use crate::store::{Fingerprint, FinishedStage, Identity, StageFolder, part_of_stage, unit_payload};
 
-/// The name of the kind and of its stage.
 pub(crate) const KIND: &str = "features";
 
-/// Number of pictures of a block.
 const BLOCK: usize = 200;
 /// The largest number of blocks of pictures whose number is known only after they are read.
 const MAX_BLOCKS: usize = 50_000;
-/// Number of pictures between two reports of progress.
 const TOGETHER: usize = 10;
 
-/// The key of the encoder's digest among the inputs.
 const ENCODER: &str = "encoder";
-/// The beginning of the names of the blocks.
 const UNIT: &str = "block-";
 /// The splits in the order of the blocks. Their vectors are in a file each; only the first split is private.
 const SPLITS: [&str; 3] = ["train", "pool", "test"];
-/// The file with the times and the processors of all blocks.
 const METRICS: &str = "metrics.csv";
 const METRICS_HEAD: [&str; 5] = ["block", "pictures", "seconds", "arithmetic", "processor"];
 
-/// The vectors of the pictures, if the config has an encoder.
 pub(super) static ENCODING: Kind = Kind {
     units: Some(Units {
         name: "blocks of pictures",
         count: |config, _| known_blocks(config).unwrap_or(MAX_BLOCKS),
         are_serial: true,
-        work: encode_units,
+        work: |context, node, _, shard| {
+            let Some(stage) = FeaturesStage::new(&node.name, context) else { return Ok(()) };
+            let blocks = stage.blocks()?;
+            shard.work_on(context, &stage, blocks, |folder, own| Encoding::new(&stage, context, folder).encode(own))
+        },
         found: |run, config, node, _| Some(found(run, config, node)),
     }),
     cost: |_, meter| {
@@ -80,12 +76,10 @@ pub(super) static ENCODING: Kind = Kind {
     )
 };
 
-/// Returns the number of blocks, if the config determines it.
 fn known_blocks(config: &Config) -> Option<usize> {
     config.data.facts().map(|facts| (facts.train + facts.test).div_ceil(BLOCK))
 }
 
-/// Counts the blocks in the directory of a run.
 fn found(run: &Path, config: &Config, node: &Node) -> StageUnits {
     let blocks = known_blocks(config)
         .or_else(|| data::pictures_in(run).map(|pictures| pictures.div_ceil(BLOCK).min(MAX_BLOCKS)));
@@ -95,24 +89,12 @@ fn found(run: &Path, config: &Config, node: &Node) -> StageUnits {
     }
 }
 
-/// Encodes the blocks of a shard.
-fn encode_units(
-    context: &Context<'_>,
-    node: &Node,
-    _: &mut Outputs,
-    shard: &mut ShardUnits<'_>,
-) -> Result<(), ExperimentError> {
-    let Some(stage) = FeaturesStage::new(&node.name, context) else { return Ok(()) };
-    shard.work_on(context, &stage, stage.blocks()?, |folder, own| Encoding::new(&stage, context, folder).encode(own))
-}
-
 /// Returns whether the encoder with this digest computed the vectors of the run in the directory `run`; `None` if the stage is not
 /// there.
 pub(crate) fn is_encoder_of_run(run: &Path, digest: &str) -> Option<bool> {
     Some(part_of_stage(run, KIND, ENCODER)? == Fingerprint::of(&json!(digest)))
 }
 
-/// Returns the name, without extension, of a block's vectors and metrics.
 fn unit(block: usize) -> String {
     format!("{UNIT}{block:05}")
 }
@@ -121,16 +103,15 @@ fn file(split: &str) -> String {
     format!("{split}.npy")
 }
 
-/// The encoding of the pictures of a run.
 struct FeaturesStage<'a> {
-    name: &'a StageName,
+    name: &'a str,
     pictures: &'a Images,
     encoder: &'a PictureEncoder,
 }
 
 impl<'a> FeaturesStage<'a> {
-    fn new(name: &'a StageName, context: &Context<'a>) -> Option<Self> {
-        let pictures = context.pictures()?;
+    fn new(name: &'a str, context: &Context<'a>) -> Option<Self> {
+        let pictures = context.pictures?;
         Some(Self { name, pictures, encoder: pictures.encoder.as_ref()? })
     }
 
@@ -139,7 +120,6 @@ impl<'a> FeaturesStage<'a> {
         [train, pool, test]
     }
 
-    /// Returns the number of all pictures.
     fn all(&self) -> usize {
         self.splits().map(Split::len).iter().sum()
     }
@@ -161,7 +141,6 @@ impl<'a> FeaturesStage<'a> {
         block * BLOCK..((block + 1) * BLOCK).min(self.all())
     }
 
-    /// Returns the split of a picture, and its place there.
     fn place(&self, mut picture: usize) -> (usize, usize) {
         let mut split = 0;
         for length in self.splits().map(Split::len) {
@@ -174,7 +153,6 @@ impl<'a> FeaturesStage<'a> {
         (split, picture)
     }
 
-    /// Computes the vector of a picture.
     fn vector(&self, picture: usize) -> Result<Vec<u8>, ExperimentError> {
         let (split, place) = self.place(picture);
         let images = self.splits()[split];
@@ -249,7 +227,6 @@ impl Stage for FeaturesStage<'_> {
 }
 
 impl FeaturesStage<'_> {
-    /// Writes the vectors of every split from the blocks.
     fn write(&self, folder: &StageFolder, blocks: &[usize]) -> Result<(), ExperimentError> {
         let width = self.encoder.vectors_shape().width;
         let mut vectors = Vec::with_capacity(self.all() * width);
@@ -271,7 +248,6 @@ impl FeaturesStage<'_> {
     }
 }
 
-/// The metrics of a block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Metrics {
     seconds: f64,
@@ -282,7 +258,6 @@ struct Metrics {
 /// A finished block, and the kind of machine that computed it.
 type Done = (Metrics, String);
 
-/// The encoding of blocks; each block is a unit of work.
 struct Encoding<'a> {
     context: &'a Context<'a>,
     stage: &'a FeaturesStage<'a>,
@@ -427,21 +402,6 @@ mod tests {
     }
 
     #[test]
-    fn divisions_share_the_vectors() {
-        let place = Place::new();
-        place.run("results", "votes");
-        let (first, record) = (place.run_folder("results"), place.read("results", "stage.json"));
-        let text = place.source.text().replace("teachers = 25", "teachers = 25\nskew = 1.0");
-        let place = Place { config: Config::load(&Source::new("test.toml", text)).expect("a config"), ..place };
-        place.run("results", "votes");
-        let other = place.run_folder("results");
-        assert_ne!(other, first);
-        assert_eq!(place.read("results", "stage.json"), record, "not encoded again");
-        let votes = |run: &Path| fs::read(run.join("stages/votes/votes.npy")).expect("votes");
-        assert_ne!(votes(&first), votes(&other));
-    }
-
-    #[test]
     fn parts_give_the_bytes_of_one_process_and_private_vectors_are_for_their_owner() {
         let place = Place::new();
         place.run("whole", KIND);
@@ -487,10 +447,20 @@ mod tests {
     }
 
     #[test]
-    fn another_encoder_repeats_the_vectors_and_all_that_comes_from_them() {
+    fn divisions_share_the_vectors_and_another_encoder_repeats_them() {
         let place = Place::new();
         place.run("results", "votes");
-        let [vectors, private] = ["pool.npy", "train.npy"].map(|name| place.read("results", name));
+        let [record, vectors, private] =
+            ["stage.json", "pool.npy", "train.npy"].map(|name| place.read("results", name));
+        let text = place.source.text().replace("teachers = 25", "teachers = 25\nskew = 1.0");
+        let config = Config::load(&Source::new("test.toml", text)).expect("a config");
+        complete_until(&config, &place.options("results"), "votes", &Silent).expect("votes");
+        let [first, other] = [&place.config, &config]
+            .map(|config| RunStore::folder_of(&place.options("results").results, config).join("stages"));
+        let read = |stages: &Path, name: &str| fs::read(stages.join(name)).expect(name);
+        assert_eq!(read(&other, "features/stage.json"), record, "not encoded again");
+        assert_ne!(read(&first, "votes/votes.npy"), read(&other, "votes/votes.npy"));
+
         let normalised = "{\"image_mean\": [0.5, 0.4, 0.3], \"image_std\": [0.2, 0.3, 0.4]}";
         fs::write(place.folder.path().join("preprocessor_config.json"), normalised).expect("written");
         let error = place.shard("results", 1).expect_err("another encoder");
@@ -498,10 +468,9 @@ mod tests {
         assert!(error.to_string().contains("encoder"), "{error}");
         place.run("results", "votes");
         assert!(vectors != place.read("results", "pool.npy") && private != place.read("results", "train.npy"));
-        let stages = place.run_folder("results").join("stages");
         for name in ["features", "map", "votes"] {
-            assert!(stages.join(format!("{name}.superseded-1")).is_dir(), "{name}");
+            assert!(first.join(format!("{name}.superseded-1")).is_dir(), "{name}");
         }
-        assert!(!stages.join("data.superseded-1").exists());
+        assert!(!first.join("data.superseded-1").exists());
     }
 }

@@ -9,21 +9,19 @@ use speed_core::Digest;
 
 use super::KINDS;
 use super::kind::{Kind, Node};
-use super::stage::StageName;
 use super::units::StageUnits;
 use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::store::RunStore;
 
-/// The stages of a run in the order of execution.
 pub(crate) struct Graph(Vec<Node>);
 
 impl Graph {
-    /// Lists the stages of `config`.
     pub(crate) fn for_config(config: &Config) -> Self {
         let own = || (0..config.rows.len()).filter(|&row| config.labels_of(row) == row).map(Some);
         let mut nodes = Vec::new();
-        for kinds in KINDS.chunk_by(|one, next| is_row_by_row(one, next)) {
+        // Consecutive kinds that are executed row by row.
+        for kinds in KINDS.chunk_by(|one, next| one.is_per_row && next.is_per_row && !one.precedes_all_rows) {
             let rows: Vec<Option<usize>> = if kinds[0].is_per_row { own().collect() } else { vec![None] };
             for row in rows {
                 let present = kinds.iter().filter(|kind| (kind.is_in)(config, row));
@@ -33,13 +31,11 @@ impl Graph {
         Self(nodes)
     }
 
-    /// Returns all stages in order.
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.0
     }
 
-    /// Returns the names of all stages in order.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &StageName> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
         self.0.iter().map(|node| &node.name)
     }
 
@@ -47,7 +43,7 @@ impl Graph {
     pub(crate) fn done_in(&self, run: &Path, config: &Config) -> impl Iterator<Item = (&str, bool)> {
         self.0.iter().enumerate().map(move |(at, node)| {
             let is_done = (node.kind.is_finished)(run, config, node, &self.0[..at]);
-            (&*node.name, is_done)
+            (node.name.as_str(), is_done)
         })
     }
 
@@ -57,7 +53,6 @@ impl Graph {
         node.kind.units.as_ref().and_then(|units| (units.found)(run, config, node, &self.0[..at]))
     }
 
-    /// Returns the stages of the kind with this name.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Node> {
         self.0.iter().filter(move |node| node.kind.name == kind)
     }
@@ -77,7 +72,6 @@ impl Graph {
         Ok(charged)
     }
 
-    /// Checks that every name in `--force` is a stage.
     pub(crate) fn check(&self, forced: &[String]) -> Result<(), ExperimentError> {
         match forced.iter().find(|stage| !self.0.iter().any(|node| node.is_called(stage))) {
             Some(stage) => Err(self.no_such("--force", stage)),
@@ -85,14 +79,13 @@ impl Graph {
         }
     }
 
-    /// Returns the stages up to the last one with the name in `--stage`.
     pub(crate) fn up_to(&self, stage: &str) -> Result<&[Node], ExperimentError> {
         let last = self.0.iter().rposition(|node| node.is_called(stage));
         last.map(|last| &self.0[..=last]).ok_or_else(|| self.no_such("--stage", stage))
     }
 
     fn no_such(&self, option: &str, stage: &str) -> ExperimentError {
-        let known: Vec<&str> = self.names().map(|name| &**name).collect();
+        let known: Vec<&str> = self.names().map(String::as_str).collect();
         let message = format_args!("no such stage; this config has {}", known.join(", "));
         ExperimentError::option(format_args!("{option} {stage}"), message)
     }
@@ -103,19 +96,14 @@ pub(crate) fn kind_with_units(name: &str) -> Option<&'static Kind> {
     KINDS.iter().copied().find(|kind| kind.units.is_some() && kind.name == name)
 }
 
-/// Returns whether consecutive kinds are executed row by row.
-fn is_row_by_row(one: &Kind, next: &Kind) -> bool {
-    one.is_per_row && next.is_per_row && !one.precedes_all_rows
-}
-
-fn name(kind: &Kind, config: &Config, row: Option<usize>) -> StageName {
-    row.map_or_else(|| StageName(kind.name.to_owned()), |row| of_row(kind.name, config, &config.rows[row]))
+fn name(kind: &Kind, config: &Config, row: Option<usize>) -> String {
+    row.map_or_else(|| kind.name.to_owned(), |row| of_row(kind.name, config, &config.rows[row]))
 }
 
 /// Returns the name of a row's stage of a `kind`, which is unique as a directory.
-fn of_row(kind: &str, config: &Config, row: &RowConfig) -> StageName {
+fn of_row(kind: &str, config: &Config, row: &RowConfig) -> String {
     let names = config.rows.iter().map(|row| row.name.as_str());
-    StageName(format!("{kind}-{}", folder_of_row(&row.name, names)))
+    format!("{kind}-{}", folder_of_row(&row.name, names))
 }
 
 /// Returns the name of a row as a directory, unique among the names of all rows of the run: its letters and digits, and a
@@ -156,32 +144,20 @@ mod tests {
     use super::*;
     use crate::config::Source;
 
-    fn names(text: &str) -> Vec<String> {
+    fn names(text: &str) -> String {
         let config = Config::load(&Source::new("test.toml", text)).expect("a config");
-        Graph::for_config(&config).names().map(ToString::to_string).collect()
+        Graph::for_config(&config).names().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn names_are_those_of_finished_runs() {
         let rows = "[[row]]\nname = \"A b\"\naggregation = \"non-private\"\n[[row]]\nname = \"a-b\"\naggregation = \"trusted\"\n\
                     [[row]]\nname = \"tau = 1\"\naggregation = \"encrypted\"\n[[row]]\nname = \"ours\"\nlabels_of = \"tau = 1\"\n";
-        let found = names(rows);
         // Python: hashlib.sha256(b"A b").hexdigest()[:8] and of b"a-b"
-        let expected = [
-            "data",
-            "teachers",
-            "votes",
-            "queries",
-            "aggregate-a-b-a760b0e1",
-            "aggregate-a-b-d44362d6",
-            "account-a-b-d44362d6",
-            "aggregate-tau-1",
-            "account-tau-1",
-            "student",
-        ];
-        assert_eq!(found, expected);
+        let labelled = "votes queries aggregate-a-b-a760b0e1 aggregate-a-b-d44362d6 account-a-b-d44362d6 aggregate-tau-1 account-tau-1";
+        assert_eq!(names(rows), format!("data teachers {labelled} student"));
         let without = "[data]\nsource = \"none\"\n[votes]\nsource = \"uniform\"\n[table]\nrepeats = 0\n";
-        assert_eq!(names(&format!("{without}{rows}"))[..3], ["votes", "queries", expected[4]]);
+        assert_eq!(names(&format!("{without}{rows}")), labelled);
     }
 
     #[test]
@@ -189,23 +165,13 @@ mod tests {
         let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n[[row]]\nname = \"b\"\naggregation = \"non-private\"\n\
                     [[row]]\nname = \"c\"\nlabels_of = \"a\"\n";
         let text = format!("[queries]\nselection = \"clusters\"\ngroups = true\nbeliefs = true\n{rows}");
-        let expected = [
-            "data",
-            "map",
-            "teachers",
-            "votes",
-            "queries",
-            "aggregate-a",
-            "account-a",
-            "aggregate-b",
-            "beliefs",
-            "student",
-        ];
+        let expected = "data map teachers votes queries aggregate-a account-a aggregate-b beliefs student";
         assert_eq!(names(&text), expected);
         let config = Config::load(&Source::new("test.toml", text)).expect("a config");
         let graph = Graph::for_config(&config);
         let charged = graph.charged(&config, 10).expect("charges");
-        let charged: Vec<_> = charged.iter().map(|(node, row, batch)| (&*node.name.0, *row, batch.queries)).collect();
+        let charged: Vec<_> =
+            charged.iter().map(|(node, row, batch)| (node.name.as_str(), *row, batch.queries)).collect();
         assert_eq!(charged, [("aggregate-a", 0, 100)]);
         let last = graph.up_to("aggregate").expect("a kind").last().expect("a stage");
         assert_eq!(&*last.name, "aggregate-b");

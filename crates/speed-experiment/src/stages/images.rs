@@ -24,7 +24,6 @@ use crate::patients::{Division, Patients, patients, relative};
 /// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
 const BUILT_IN: [usize; 2] = [20_000, 5_000];
 
-/// The images of a run.
 pub(crate) struct Images {
     /// Private images in the order of the teachers' parts; pictures for an encoder in the order of their source.
     pub(crate) train: Split,
@@ -40,15 +39,11 @@ pub(crate) struct Images {
     pub(crate) pool: Split,
     /// Public held-out images, only for measuring the student.
     pub(crate) test: Split,
-    /// The names of the classes.
     pub(crate) class_names: Vec<String>,
-    /// The dataset from whose digits street digits are made.
     pub(crate) handwriting: Option<String>,
-    /// Remarks on the images for the user.
     pub(crate) notes: Vec<String>,
     /// The files of the training, pool and test pictures for an encoder, if each has one.
     pub(crate) files: Option<[Vec<PathBuf>; 3]>,
-    /// The encoder that turns them into vectors, if the config has one.
     pub(crate) encoder: Option<PictureEncoder>,
 }
 
@@ -108,7 +103,6 @@ impl Images {
     }
 }
 
-/// All images of a source.
 struct SourceImages {
     images: Dataset,
     /// The order in which the teachers' images follow each other; `None` for that of the source.
@@ -117,11 +111,9 @@ struct SourceImages {
     parts: Vec<Range<usize>>,
     /// The patients of the training images, if they determine the parts.
     patients: Option<Patients>,
-    /// The dataset from whose digits street digits are made.
     handwriting: Option<String>,
     /// The number of public images without labels, which come before the test images; `None` if all images have labels.
     unlabelled: Option<usize>,
-    /// The files of training and public pictures.
     files: Option<[Vec<PathBuf>; 2]>,
     /// Files in a directory of pictures that were not read.
     passed_over: Option<PassedOver>,
@@ -147,7 +139,6 @@ impl SourceImages {
         Ok(())
     }
 
-    /// Returns the training images of every teacher, by their patients.
     fn by_patient(&mut self, config: &Config, rule: &PatientRule) -> Result<Vec<Vec<usize>>, ExperimentError> {
         let (teachers, train) = (config.ensemble.teachers, &self.images.train);
         let folder = Path::new(&config.data.folder).join("train");
@@ -262,7 +253,6 @@ impl SourceImages {
         warnings
     }
 
-    /// Returns the warning about public images of patients of the training images.
     fn known_patients(&self, config: &Config, (range, what): (Range<usize>, &str), effect: &str) -> Option<String> {
         let (rule, patients, [_, public]) = (config.data.patients()?, self.patients.as_ref()?, self.files.as_ref()?);
         let private: HashSet<&String> = patients.of_image.iter().collect();
@@ -275,7 +265,6 @@ impl SourceImages {
     }
 }
 
-/// Reads or generates all images.
 fn dataset(
     config: &Config,
     streams: &Streams,
@@ -336,7 +325,6 @@ fn named(config: &Config, images: Dataset) -> Result<Dataset, ExperimentError> {
     }
 }
 
-/// Returns MNIST if its files are found, and otherwise built-in digits.
 fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, ExperimentError> {
     match locate("mnist", datasets) {
         Ok(folder) => Ok(mnist::load(&folder)?),
@@ -353,7 +341,6 @@ pub(crate) struct Subjects {
     pub(crate) shape: ImageShape,
     /// The encoder, if the run has one.
     pub(crate) encoder: Option<ModelEncoder>,
-    /// The names of the classes.
     pub(crate) classes: Vec<String>,
 }
 
@@ -377,11 +364,9 @@ impl Subjects {
     }
 }
 
-/// The facts about a run's images, before any work.
 pub(crate) struct ImageFacts {
     /// The facts about the images that networks learn from, if the run uses images.
     pub(crate) facts: Option<Facts>,
-    /// Remarks on the images.
     pub(crate) notes: Vec<String>,
     /// The encoder, if the config has one, and the shape of the pictures that it reads.
     pub(crate) encoder: Option<(PictureEncoder, ImageShape)>,
@@ -405,7 +390,8 @@ impl ImageFacts {
         check_sizes(config, found.train, found.test, unlabelled)?;
         check_classes(config, found.classes)?;
         check_shape(config, encoder.as_ref(), found.shape)?;
-        let facts = encoder.as_ref().map_or(found, |encoder| encoder.of_vectors(found));
+        let shape = encoder.as_ref().map_or(found.shape, PictureEncoder::vectors_shape);
+        let facts = Facts { shape, ..found };
         Ok(Self { facts: Some(facts), notes, encoder: encoder.map(|encoder| (encoder, found.shape)) })
     }
 }

@@ -6,18 +6,16 @@ use speed_accountant::QueryBatch;
 
 use super::context::Context;
 use super::outputs::Outputs;
-use super::stage::StageName;
 use super::units::{ShardUnits, StageUnits};
 use crate::config::Config;
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
 use crate::store::{RunStore, is_called};
 
-/// A stage of the graph of a run.
 pub(crate) struct Node {
     pub(crate) kind: &'static Kind,
     /// All students are one node, because only the labels determine their number. Its name is the prefix of theirs.
-    pub(crate) name: StageName,
+    pub(crate) name: String,
     /// The place in the config of the row that it belongs to, if it belongs to one.
     pub(crate) row: Option<usize>,
 }
@@ -28,7 +26,6 @@ impl Node {
         is_called(&self.name, name)
     }
 
-    /// Returns the number of the stage's units.
     pub(crate) fn units(&self, config: &Config) -> usize {
         self.kind.units.as_ref().map_or(0, |units| (units.count)(config, self.row))
     }
@@ -41,7 +38,6 @@ type Done = Result<(), ExperimentError>;
 pub(crate) struct Kind {
     /// The name of its only stage, or the prefix of its stages' names.
     pub(crate) name: &'static str,
-    /// Whether a config has the stage, of a row if the kind is per row.
     pub(crate) is_in: fn(&Config, Option<usize>) -> bool,
     pub(crate) complete: fn(&Context<'_>, &Node, &mut Outputs) -> Done,
     /// Whether every row with its own labels has a stage of this kind. Otherwise a run has at most one.
@@ -57,11 +53,9 @@ pub(crate) struct Kind {
     pub(crate) units: Option<Units>,
     /// The charge for the answers of a row's stage with a number of classes, or `None` if they are not charged.
     pub(crate) charge: fn(&Config, usize, usize) -> Result<Option<QueryBatch>, ExperimentError>,
-    /// An estimate of the time and memory of all stages of this kind.
     pub(crate) cost: fn(&Config, &Meter) -> Result<Vec<StageCost>, ExperimentError>,
 }
 
-/// The units of the stages of a kind.
 pub(crate) struct Units {
     pub(crate) name: &'static str,
     /// The number of units of a stage: the largest possible number if only earlier outputs determine it, and 0 if it has no

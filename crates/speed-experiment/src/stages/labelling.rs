@@ -18,7 +18,6 @@ pub(super) use keys::RunKeys;
 pub(crate) use record::RowLabels;
 use serde_json::Value;
 
-use self::argmax::LabellingOutcome;
 use self::asking::Asking;
 use self::checked::{Checked, RowChecks};
 use self::question::RowQuestion;
@@ -40,14 +39,12 @@ use crate::store::{FinishedStage, Identity, StageFolder, StageState};
 /// not depend on it.
 pub(super) const KIND: &str = "aggregate";
 
-/// The file of the labels, one line per query.
 const LABELS: &str = "labels.csv";
 
 /// The labels of all rows with their own labels, by the rows' places in the config, and times of the homomorphic part.
 #[derive(Default)]
 pub(crate) struct RowLabellings(pub(crate) BTreeMap<usize, (RowLabels, Option<LabellingTimes>)>);
 
-/// The labelling of every row's queries.
 pub(super) static LABELLING: Kind = Kind {
     is_per_row: true,
     units: Some(Units {
@@ -71,7 +68,7 @@ pub(super) static LABELLING: Kind = Kind {
     }),
     charge: |config, row, classes| {
         let row = &config.rows[row];
-        planned_charge(config, row, most_answers(config, row), classes).map(Some)
+        planned_charge(config, row, &row.noise, most_answers(config, row), classes).map(Some)
     },
     cost: |config, _| Ok(labelling_cost(config, KIND, on_ciphertexts)),
     ..Kind::new(
@@ -93,12 +90,10 @@ fn on_ciphertexts(config: &Config, row: Option<usize>) -> usize {
     row.map_or(0, |row| most_answers(config, row))
 }
 
-/// Returns the largest number of a row's answers.
 fn most_answers(config: &Config, row: &RowConfig) -> usize {
     row.most_answers(row.query_count(config.queries.count))
 }
 
-/// Adds the cost of a row's checks to that of its labels.
 fn with_checks(
     (labels, times): (RowLabels, Option<LabellingTimes>),
     checks: Option<&Checked>,
@@ -109,26 +104,13 @@ fn with_checks(
     (RowLabels { message_bytes, ..labels }, times)
 }
 
-/// The labelling of a row's queries.
 struct LabellingStage<'a>(Asking<'a>);
 
 impl<'a> LabellingStage<'a> {
-    /// Creates the labelling of a row.
     fn of_row(context: &Context<'a>, node: &'a Node, row: usize, outputs: &'a mut Outputs) -> Self {
         outputs.get_mut::<RunKeys>();
         let question = RowQuestion::of_row(context, row, outputs);
         Self(Asking::new(&node.name, question, outputs.get()))
-    }
-
-    /// Reports the number of labels.
-    fn report(&self, context: &Context<'_>, labelled: &LabellingOutcome) {
-        let question = &self.0.question;
-        let (row, queries, given) =
-            (&question.row.name, question.queries.len(), labelled.labels.iter().flatten().count());
-        context.progress.end(&match given < queries {
-            true => format!("{row}: {given} labels of {queries} queries"),
-            false => format!("{row}: {given} labels"),
-        });
     }
 }
 
@@ -151,7 +133,9 @@ impl Stage for LabellingStage<'_> {
         let question = self.0.question;
         let (queries, truth) = (question.queries, question.truth);
         let labelled = self.0.outcomes(context, folder)?;
-        self.report(context, &labelled);
+        let (row, all, given) = (&question.row.name, queries.len(), labelled.labels.iter().flatten().count());
+        let of = if given < all { format!(" of {all} queries") } else { String::new() };
+        context.progress.end(&format!("{row}: {given} labels{of}"));
         let times = record::times(&labelled, context.threads);
         let of_images = truth.filter(|truth| truth.digest().is_some());
         let all = record::of_all(&question, &labelled.labels);

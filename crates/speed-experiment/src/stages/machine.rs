@@ -63,7 +63,6 @@ pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), Ex
     if is_noted(&own) { Ok(()) } else { folder.write(&own, kind.as_bytes()) }
 }
 
-/// Returns the kinds of machine that computed the networks of a run.
 pub(crate) fn kinds(store: &RunStore) -> Vec<String> {
     let stages = store.stage_names().into_iter().flat_map(|name| store.remains_of(&name).read_all(ARITHMETIC));
     let kinds: BTreeSet<String> = stages.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
@@ -97,8 +96,8 @@ mod tests {
     use crate::environment::current_environment;
     use crate::progress::Silent;
     use crate::stages::complete::{self, identified};
-    use crate::stages::stage::{Stage, StageFacts, StageName};
-    use crate::store::{FinishedStage, Shard};
+    use crate::stages::stage::{JsonStage, StageFacts};
+    use crate::store::Shard;
     use speed_core::ExitCode;
 
     /// Returns the context of a process on a machine without a kind.
@@ -173,29 +172,6 @@ mod tests {
         );
     }
 
-    /// A stage that trains nothing.
-    struct Training(StageName);
-
-    impl Stage for Training {
-        type Output = ();
-
-        fn facts(&self) -> StageFacts<'_> {
-            StageFacts { depends_on_machine: true, ..StageFacts::new(&self.0) }
-        }
-
-        fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
-            Ok(json!({ "images": 7 }))
-        }
-
-        fn run(&self, _: &Context<'_>, _: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-            Ok(Vec::new())
-        }
-
-        fn load(&self, _: &Context<'_>, _: &FinishedStage) -> Result<(), ExperimentError> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn the_second_of_two_concurrent_kinds_of_machines_joins_the_first() {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
@@ -204,7 +180,12 @@ mod tests {
         let store = RunStore::join(results.path(), &config, shard, true);
         let device = Device::open(ComputeDevice::Cpu).expect("a processor");
         let on = |arithmetic, mix_machines| Context { arithmetic, mix_machines, ..context(&config, &store, &device) };
-        let stage = Training(StageName("teachers".into()));
+        let stage = JsonStage {
+            facts: StageFacts { depends_on_machine: true, ..StageFacts::new("teachers") },
+            file: "nothing.json",
+            inputs: json!({ "images": 7 }),
+            work: || Ok(()),
+        };
         let (first, second) = (on("tiles-1", true), on("vectors-2", true));
         // Both check before either begins.
         let [one, other] = [&first, &second].map(|context| complete::identify(context, &stage).expect("its own"));

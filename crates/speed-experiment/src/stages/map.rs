@@ -8,7 +8,7 @@ use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
 use super::kind::Kind;
-use super::stage::{Stage, StageFacts, StageName};
+use super::stage::{Stage, StageFacts};
 use crate::error::ExperimentError;
 use crate::mapping::{divide_pool, map_pool};
 use crate::npy;
@@ -17,23 +17,20 @@ use crate::store::{Fingerprint, FinishedStage, StageFolder};
 /// The files of the map: components, points, places and sparsity ([`MapParts`]).
 const FILES: [&str; 4] = ["components.npy", "points.npy", "places.npy", "sparsity.npy"];
 
-/// The map of the pool in its finished stage.
 pub(crate) struct MappedPool {
     pub(crate) map: PoolMap,
     pub(super) hash: Fingerprint,
 }
 
 impl MappedPool {
-    /// Computes the clusters of the run's queries.
     pub(super) fn clusters(&self, context: &Context<'_>) -> Vec<Cluster> {
         divide_pool(&self.map, context.config.queries.count, &context.streams, context.progress)
     }
 }
 
-/// The map of the pool, if queries or votes need it.
 pub(super) static POOL_MAPPING: Kind = Kind::new(
     "map",
-    |config, _| config.queries.use_map(&config.votes),
+    |config, _| config.queries.use_map(config.votes.source),
     |context, node, outputs| {
         let Some(images) = context.images() else { return Ok(()) };
         outputs.put(complete(context, &MapStage { name: &node.name, images })?);
@@ -41,9 +38,8 @@ pub(super) static POOL_MAPPING: Kind = Kind::new(
     },
 );
 
-/// The stage of the map of one run.
 struct MapStage<'a> {
-    name: &'a StageName,
+    name: &'a str,
     images: &'a Images,
 }
 

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 pub(crate) struct Outputs(HashMap<TypeId, Box<dyn Any>>);
 
 impl Outputs {
-    /// Adds an output, and replaces an earlier one of the same type.
     pub(crate) fn put<T: 'static>(&mut self, output: T) {
         self.0.insert(TypeId::of::<T>(), Box::new(output));
     }
@@ -32,7 +31,6 @@ impl Outputs {
         output.downcast_mut().expect("the type is the key")
     }
 
-    /// Removes the output of this type, which frees its memory.
     pub(crate) fn remove<T: 'static>(&mut self) -> Option<T> {
         self.0.remove(&TypeId::of::<T>()).and_then(|output| output.downcast().ok()).map(|output| *output)
     }

@@ -1,5 +1,7 @@
 //! The queries: single images of the pool, or groups of images, that the teachers label for the student.
 
+use std::path::{Path, PathBuf};
+
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ use super::context::Context;
 use super::images::Images;
 use super::kind::Kind;
 use super::map::MappedPool;
-use super::stage::{Stage, StageFacts, StageName};
+use super::stage::{Stage, StageFacts};
 use super::votes::CollectedVotes;
 use crate::config::{Config, QuerySelection as Selection, RowConfig};
 use crate::error::ExperimentError;
@@ -19,11 +21,9 @@ use crate::npy;
 use crate::report::csv;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 
-/// The name of the kind and of its stage.
 pub(super) const KIND: &str = "queries";
 /// The file of the pool indices: the image of each query, or the typical image of its group.
 const QUERIES: &str = "queries.npy";
-/// The file of the groups, one line for each image: the number of the query, and the image.
 const GROUPS: &str = "groups.csv";
 
 /// The queries of a run, or the first ones that a row answers, in the order of the answers.
@@ -39,12 +39,10 @@ impl<'a> QueryList<'a> {
         self.images
     }
 
-    /// Returns the number of queries.
     pub(crate) fn len(self) -> usize {
         self.images.len()
     }
 
-    /// Returns the groups, if the queries are groups.
     pub(crate) fn groups(self) -> Option<&'a [Vec<usize>]> {
         self.groups
     }
@@ -75,51 +73,43 @@ impl<'a> QueryList<'a> {
     }
 }
 
-/// The answers of all teachers to the queries of a run, teachers x queries.
+/// The answers of all teachers, teachers x queries.
 pub(crate) struct TeacherAnswers(pub(crate) Votes);
 
 impl TeacherAnswers {
-    /// Returns the counts of the answers to the first `queries` queries.
     pub(crate) fn counts(&self, queries: usize) -> Vec<Vec<u32>> {
         (0..queries).map(|query| self.0.counts(query)).collect()
     }
 }
 
-/// The queries of a run.
 pub(crate) struct Queries {
     images: Vec<usize>,
     groups: Option<Vec<Vec<usize>>>,
 }
 
 impl Queries {
-    /// Returns all queries.
     pub(crate) fn all(&self) -> QueryList<'_> {
         QueryList { images: &self.images, groups: self.groups.as_deref() }
     }
 
-    /// Returns the queries that a row answers.
     pub(crate) fn of_row(&self, row: &RowConfig) -> QueryList<'_> {
         let count = row.query_count(self.images.len());
         QueryList { images: &self.images[..count], groups: self.groups.as_deref().map(|groups| &groups[..count]) }
     }
 
-    /// Reads the queries of a finished stage.
-    fn read(stage: &dyn Fn(&str) -> std::path::PathBuf, config: &Config) -> Result<Self, ExperimentError> {
+    fn read(stage: &dyn Fn(&str) -> PathBuf, config: &Config) -> Result<Self, ExperimentError> {
         let (count, pool) = (config.queries.count, config.data.pool_images);
         let images = npy::read_indices(&stage(QUERIES), count, pool)?;
-        let groups = match config.queries.selection {
-            Selection::Clusters { groups: true } => {
-                let path = stage(GROUPS);
-                let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
-                let groups = parse_groups(&text, count, pool);
-                Some(groups.ok_or_else(|| {
-                    let fault = "is not a list of groups of this run: remove the directory of the stage and run again";
-                    ExperimentError::results(path, fault)
-                })?)
-            }
-            _ => None,
-        };
-        Ok(Self { images, groups })
+        if !config.queries.groups {
+            return Ok(Self { images, groups: None });
+        }
+        let path = stage(GROUPS);
+        let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
+        let groups = parse_groups(&text, count, pool).ok_or_else(|| {
+            let fault = "is not a list of groups of this run: remove the directory of the stage and run again";
+            ExperimentError::results(path, fault)
+        })?;
+        Ok(Self { images, groups: Some(groups) })
     }
 }
 
@@ -139,21 +129,18 @@ fn parse_groups(text: &str, count: usize, pool: usize) -> Option<Vec<Vec<usize>>
 
 /// Selects queries that are single images, without a map: pool indices, in the order of the answers. Returns `None` if the map
 /// determines them.
-///
-/// # Errors
-/// If the file of indices cannot be read, or the pool has too few images of a class.
 pub(crate) fn select(
     config: &Config,
     streams: &Streams,
     images: Option<&Images>,
 ) -> Result<Option<Vec<usize>>, ExperimentError> {
     let (count, pool) = (config.queries.count, config.data.pool_images);
-    Ok(Some(match &config.queries.selection {
+    Ok(Some(match config.queries.selection {
         Selection::First => (0..count).collect(),
         Selection::Random => sample(&mut streams.stream("queries", 0), pool, count).into_vec(),
         Selection::Balanced => balanced(streams, images, count)?,
-        Selection::File(path) => npy::read_indices(path, count, pool)?,
-        Selection::Clusters { .. } => return Ok(None),
+        Selection::File => npy::read_indices(Path::new(&config.queries.file), count, pool)?,
+        Selection::Clusters => return Ok(None),
     }))
 }
 
@@ -184,7 +171,6 @@ fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<
     Ok(chosen)
 }
 
-/// The selection of the queries of every run.
 pub(super) static QUERY_SELECTION: Kind = Kind::new(
     KIND,
     |_, _| true,
@@ -202,15 +188,13 @@ pub(super) static QUERY_SELECTION: Kind = Kind::new(
     },
 );
 
-/// The origin of the queries.
 enum QuerySource<'a> {
     Images(&'a [usize]),
     Map(&'a MappedPool),
 }
 
-/// The record of the queries.
 struct QueriesStage<'a> {
-    name: &'a StageName,
+    name: &'a str,
     source: QuerySource<'a>,
 }
 
@@ -226,7 +210,7 @@ impl Stage for QueriesStage<'_> {
         Ok(match &self.source {
             QuerySource::Images(images) => json!(Fingerprint::of_bytes(&npy::indices_to_bytes(images))),
             QuerySource::Map(mapped) => {
-                let groups = queries.selection == Selection::Clusters { groups: true };
+                let groups = queries.groups;
                 json!({ "map": mapped.hash, "clusters": queries.count, "groups": groups, "seed": context.config.seed })
             }
         })
@@ -249,7 +233,7 @@ impl Stage for QueriesStage<'_> {
         }
         let typical: Vec<usize> = clusters.iter().map(|cluster| cluster.typical).collect();
         folder.write(QUERIES, &npy::indices_to_bytes(&typical))?;
-        if context.config.queries.selection != (Selection::Clusters { groups: true }) {
+        if !context.config.queries.groups {
             return Ok(vec![QUERIES.into()]);
         }
         let line = |(query, &image): (usize, &usize)| vec![query.to_string(), image.to_string()];

@@ -25,7 +25,7 @@ use super::kind::{Kind, Node, Units};
 use super::labelling::{KIND as LABELLING, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
 use super::queries::{KIND as QUERIES, Queries, QueryList, chosen};
-use super::units::{ShardUnits, StageUnits};
+use super::units::StageUnits;
 use crate::config::{Config, DataSource, RowConfig};
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
@@ -36,7 +36,6 @@ use crate::store::RunStore;
 #[derive(Default)]
 pub(crate) struct RowStudents(pub(crate) Vec<Vec<StudentRun>>);
 
-/// The training of the students on the labels of every row.
 pub(super) static STUDENT_TRAINING: Kind = Kind {
     units: Some(Units {
         name: "students",
@@ -45,7 +44,17 @@ pub(super) static STUDENT_TRAINING: Kind = Kind {
             _ => config.rows.len() * config.table.repeats,
         },
         are_serial: true,
-        work: train_units,
+        work: |context, _, outputs, shard| {
+            let Some(images) = context.images() else { return Ok(()) };
+            let specs = specs_of_run(context.config, outputs);
+            let work = Training { context, kind: KIND, stages: students(context, images, &specs) };
+            let mut own = Vec::new();
+            for (unit, student) in work.stages.iter().enumerate() {
+                own.extend(shard.own(&identify(context, student)?, unit..unit + 1));
+            }
+            shard.done_here += work.train(&own)?.1;
+            Ok(())
+        },
         found: |run, config, node, earlier| {
             Some(match recorded(run, config, earlier) {
                 Some(names) => StageUnits::count(KIND, names.len(), |unit| RunStore::is_finished(run, &names[unit])),
@@ -58,14 +67,10 @@ pub(super) static STUDENT_TRAINING: Kind = Kind {
         recorded(run, config, earlier).is_some_and(|names| names.iter().all(|name| RunStore::is_finished(run, name)))
     },
     // The largest possible cost, because rows with the same labels share their students.
-    cost: |config, meter| {
-        let students = (0..config.rows.len()).map(|row| (row, config.table.repeats));
-        costs(config, meter, (KIND, "students"), students)
-    },
+    cost: |config, meter| costs(config, meter, KIND, "students"),
     ..Kind::new(KIND, |config, _| config.table.repeats > 0, train_rows)
 };
 
-/// Trains the students of all rows.
 fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
     let Some(images) = context.images() else { return Ok(()) };
     // No later stage uses the keys, and the trainings need the memory.
@@ -76,7 +81,7 @@ fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<
     }
     let trained = Training { context, kind: KIND, stages: students(context, images, &specs) }.train_all()?;
     let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
-        let find = |repeat| trained.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
+        let find = |repeat| trained.iter().find(|run| run.stage == spec.stage_name(repeat)).cloned();
         (0..context.config.table.repeats).filter_map(find).collect()
     };
     let students = RowStudents(specs.iter().map(of_spec).collect());
@@ -84,46 +89,25 @@ fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<
     Ok(())
 }
 
-/// Trains the students of a shard.
-fn train_units(
-    context: &Context<'_>,
-    _: &Node,
-    outputs: &mut Outputs,
-    shard: &mut ShardUnits<'_>,
-) -> Result<(), ExperimentError> {
-    let Some(images) = context.images() else { return Ok(()) };
-    let specs = specs_of_run(context.config, outputs);
-    let work = Training { context, kind: KIND, stages: students(context, images, &specs) };
-    let mut own = Vec::new();
-    for (unit, student) in work.stages.iter().enumerate() {
-        own.extend(shard.own(&identify(context, student)?, unit..unit + 1));
-    }
-    shard.done_here += work.train(&own)?.1;
-    Ok(())
-}
-
-/// Estimates the largest possible cost of students: rows with numbers of students. `what` names them in the plan.
+/// Estimates the largest possible cost of the students of all rows. `what` names them in the plan.
 pub(super) fn costs(
     config: &Config,
     meter: &Meter,
-    (stage, what): (&'static str, &str),
-    students: impl Iterator<Item = (usize, usize)>,
+    stage: &'static str,
+    what: &str,
 ) -> Result<Vec<StageCost>, ExperimentError> {
-    let students: Vec<(StudentMethod, usize)> =
-        students.map(|(row, count)| (config.method_of(&config.rows[row]), count)).collect();
     let mut costs = Vec::new();
     for method in StudentMethod::all() {
-        let students: usize = students.iter().filter(|(other, _)| *other == method).map(|(_, count)| count).sum();
-        let Some(student) = (students > 0).then(|| meter.student(config, method)).transpose()?.flatten() else {
-            continue;
-        };
-        let images = method.passes(&config.student).images(config.data.pool_images);
-        let students = students as f64;
+        let rows = config.rows.iter().filter(|row| config.method_of(row) == method).count();
+        let students = rows * config.table.repeats;
+        let measured = (students > 0).then(|| meter.student(config, method)).transpose()?.flatten();
+        let Some((per_image, memory_bytes)) = measured else { continue };
+        let images = (students * method.passes(&config.student).images(config.data.pool_images)) as f64;
         costs.push(StageCost {
             stage,
             kind: format!("{what} by {}, at most", method.name()),
-            core_seconds: student.per_image.map(|seconds| students * images as f64 * seconds),
-            memory_bytes: meter.threads() * student.memory_bytes,
+            core_seconds: per_image.map(|seconds| images * seconds),
+            memory_bytes: meter.threads() * memory_bytes,
         });
     }
     Ok(costs)
@@ -146,8 +130,8 @@ pub(super) fn train_labelled_only<'a>(
         }
         for repeat in 0..context.config.table.repeats {
             let stage = Student::new(images, spec, repeat).alone(split);
-            names.push(stage.name.to_string());
-            if !stages.iter().any(|other| other.is_same(&stage)) {
+            names.push(stage.name.clone());
+            if !stages.iter().any(|other| other.name == stage.name) {
                 stages.push(stage);
             }
         }
@@ -208,7 +192,7 @@ fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<Vec<String>
     let beliefs = beliefs.unwrap_or_else(|| Some(RowBeliefs::default()))?;
     let labels = labelled.iter().map(|(row, labels)| (*row, labels)).collect();
     let specs = student_specs(config, queries.all(), &labels, &beliefs);
-    let names = distinct(config, &specs).into_iter().map(|(spec, repeat)| spec.stage_name(repeat).to_string());
+    let names = distinct(config, &specs).into_iter().map(|(spec, repeat)| spec.stage_name(repeat));
     Some(names.collect())
 }
 
@@ -217,10 +201,9 @@ fn distinct<'s, 'a>(config: &Config, specs: &'s [StudentSpec<'a>]) -> Vec<(&'s S
     let of_spec = |spec| (0..config.table.repeats).map(move |repeat| (spec, repeat));
     let mut names = BTreeSet::new();
     let all = specs.iter().filter(|spec| !spec.is_empty()).flat_map(of_spec);
-    all.filter(|(spec, repeat)| names.insert(spec.stage_name(*repeat).to_string())).collect()
+    all.filter(|(spec, repeat)| names.insert(spec.stage_name(*repeat))).collect()
 }
 
-/// Returns the trainings of the distinct students.
 fn students<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSpec<'a>]) -> Vec<Student<'a>> {
     let distinct = distinct(context.config, specs).into_iter();
     distinct.map(|(spec, repeat)| Student::new(images, spec, repeat)).collect()
@@ -229,13 +212,11 @@ fn students<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSp
 /// The training of students; each student is a unit of work and a separate stage.
 struct Training<'a> {
     context: &'a Context<'a>,
-    /// The name of their kind of stage.
     kind: &'static str,
     stages: Vec<Student<'a>>,
 }
 
 impl Training<'_> {
-    /// Ensures that all students are trained, and returns them.
     fn train_all(&self) -> Result<Vec<StudentRun>, ExperimentError> {
         Ok(self.train(&(0..self.stages.len()).collect::<Vec<_>>())?.0)
     }

@@ -14,34 +14,38 @@ use speed_teacher::{EnsembleTraining, TeacherConfig, TeacherMetrics, Unknown, tr
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node, Units};
-use super::outputs::Outputs;
-use super::stage::{Stage, StageFacts, StageName};
-use super::units::{ShardUnits, StageUnits};
+use super::kind::{Kind, Units};
+use super::stage::{Stage, StageFacts};
+use super::units::StageUnits;
 use crate::config::{Config, VotesSource};
 use crate::cost::StageCost;
 use crate::error::ExperimentError;
 use crate::report::csv;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_payload};
 
-/// The name of the stage.
 pub(crate) const TEACHERS: &str = "teachers";
 
 /// The key of the version of the architecture among the inputs.
 const VERSION: &str = "architecture_version";
 
-/// The file with the metrics of all teachers, including times.
 const METRICS: &str = "metrics.csv";
 const METRICS_HEAD: [&str; 8] =
     ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds", "arithmetic"];
 
-/// The training of the teachers, if their votes are used.
 pub(super) static TEACHER_TRAINING: Kind = Kind {
     units: Some(Units {
         name: "teachers",
         count: |config, _| if trains_teachers(config) { config.ensemble.teachers } else { 0 },
         are_serial: true,
-        work: train_units,
+        work: |context, node, _, shard| {
+            let Some(images) = context.images() else { return Ok(()) };
+            let stage = TeachersStage { name: &node.name, images };
+            shard.work_on(context, &stage, node.units(context.config), |folder, own| {
+                let done = Training::new(&stage, context, folder).train(own.to_vec())?;
+                context.progress.end(&format!("{} teachers trained", own.len()));
+                Ok(done)
+            })
+        },
         found: |run, config, node, _| Some(StageUnits::in_stage(run, &node.name, config.ensemble.teachers, unit)),
     }),
     cost: |config, meter| {
@@ -63,41 +67,21 @@ pub(super) static TEACHER_TRAINING: Kind = Kind {
 };
 
 fn trains_teachers(config: &Config) -> bool {
-    config.votes == VotesSource::Teachers
+    config.votes.source == VotesSource::Teachers
 }
 
-/// Trains the teachers of a shard.
-fn train_units(
-    context: &Context<'_>,
-    node: &Node,
-    _: &mut Outputs,
-    shard: &mut ShardUnits<'_>,
-) -> Result<(), ExperimentError> {
-    let Some(images) = context.images() else { return Ok(()) };
-    let stage = TeachersStage { name: &node.name, images };
-    shard.work_on(context, &stage, node.units(context.config), |folder, own| {
-        let done = Training::new(&stage, context, folder).train(own.to_vec())?;
-        context.progress.end(&format!("{} teachers trained", own.len()));
-        Ok(done)
-    })
-}
-
-/// The training of the ensemble of a run.
 struct TeachersStage<'a> {
-    name: &'a StageName,
+    name: &'a str,
     images: &'a Images,
 }
 
-/// The trained ensemble in its finished stage.
 pub(crate) struct TrainedTeachers(FinishedStage);
 
 impl TrainedTeachers {
-    /// Returns one hash over all teachers.
     pub(super) fn hash(&self) -> Fingerprint {
         self.0.outputs_hash()
     }
 
-    /// Reads the weights of one teacher.
     pub(super) fn weights(&self, teacher: usize) -> Result<Vec<u8>, ExperimentError> {
         self.0.read(&unit_payload(&unit(teacher)))
     }
@@ -109,7 +93,6 @@ pub(crate) fn is_version_of_teachers(run: &Path, version: u32) -> bool {
     part_of_stage(run, TEACHERS, VERSION) == Some(Fingerprint::of(&json!(version)))
 }
 
-/// Returns the name, without extension, of a teacher's weights and metrics.
 fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
@@ -156,7 +139,6 @@ struct Training<'a> {
     folder: &'a StageFolder,
     train: &'a Split,
     parts: &'a [Range<usize>],
-    /// The finished teachers, each with the kind of machine that trained it.
     done: Mutex<BTreeMap<usize, Done>>,
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::images::Images;
-use crate::config::Config;
+use crate::config::{Config, DataSource};
 use crate::error::ExperimentError;
 use crate::npy;
 
@@ -22,7 +22,6 @@ pub(crate) struct Truth<'a> {
 }
 
 impl<'a> Truth<'a> {
-    /// Returns the true labels of a run, if known.
     pub(crate) fn for_run(config: &'a Config, images: Option<&'a Images>) -> Result<Option<Self>, ExperimentError> {
         if let Some(Images { pool, .. }) = images.filter(|_| config.data.has_labelled_pool()) {
             return Ok(Some(Self {
@@ -31,12 +30,14 @@ impl<'a> Truth<'a> {
                 path: Path::new(""),
             }));
         }
-        let Some(path) = config.data.labels_file() else { return Ok(None) };
-        let labels = npy::read_true_labels(path, config.data.pool_images)?;
+        let (data, path) = (&config.data, Path::new(&config.data.labels));
+        if data.source != DataSource::None || data.labels.is_empty() {
+            return Ok(None);
+        }
+        let labels = npy::read_true_labels(path, data.pool_images)?;
         Ok(Some(Self { labels: labels.into(), digest: None, path }))
     }
 
-    /// Returns a label for each image of the pool.
     pub(crate) fn labels(&self) -> &[u8] {
         &self.labels
     }
@@ -46,7 +47,6 @@ impl<'a> Truth<'a> {
         self.digest.as_ref()
     }
 
-    /// Checks that all labels are classes of the votes.
     pub(crate) fn check(&self, classes: usize) -> Result<(), ExperimentError> {
         match self.labels.iter().position(|&label| usize::from(label) >= classes) {
             None => Ok(()),

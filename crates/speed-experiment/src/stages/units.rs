@@ -30,7 +30,6 @@ pub struct StageUnits {
 }
 
 impl StageUnits {
-    /// Counts the units of one stage, whose names are given by `unit`.
     pub(super) fn in_stage(run: &Path, stage: &str, of: usize, unit: fn(usize) -> String) -> Self {
         let remains = RunStore::remains_in(run, stage);
         let is_finished = RunStore::is_finished(run, stage);
@@ -51,11 +50,8 @@ pub(crate) struct ShardUnits<'a> {
     shard: &'a Shard,
     /// Kind and fingerprint of the stages whose units are numbered.
     seen: BTreeSet<(String, String)>,
-    /// The number of the first unit of the next stage.
     first: usize,
-    /// Number of units of the shard.
     pub(crate) units: usize,
-    /// Number of units that this process did.
     pub(crate) done_here: usize,
 }
 
@@ -64,7 +60,6 @@ impl<'a> ShardUnits<'a> {
         Self { shard, seen: BTreeSet::new(), first: 0, units: 0, done_here: 0 }
     }
 
-    /// Passes a stage of at most `units` units.
     pub(crate) fn pass(&mut self, units: usize) {
         self.first += units;
     }

@@ -17,23 +17,20 @@ use super::images::Images;
 use super::kind::Kind;
 use super::map::MappedPool;
 use super::outputs::Outputs;
-use super::stage::{Stage, StageFacts, StageName};
+use super::stage::{Stage, StageFacts};
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
-use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
+use crate::config::{Config, VotesSource};
 use crate::cost::StageCost;
 use crate::error::ExperimentError;
 use crate::npy;
 use crate::report::EnsembleQuality;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
-/// The name of the kind and of its stage.
 const KIND: &str = "votes";
-/// The file of the labels, teachers x queries.
+/// The labels, teachers x pool.
 const VOTES: &str = "votes.npy";
-/// The file of the shape of the votes.
 const SHAPE: &str = "shape.json";
-/// The file of the quality of the ensemble.
 const QUALITY: &str = "ensemble.json";
 
 /// The number of classes of random votes without images, unless the config gives one.
@@ -53,7 +50,6 @@ fn measure_quality(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<EnsembleQ
     })
 }
 
-/// The votes of a run.
 pub(crate) struct CollectedVotes {
     pub(crate) votes: Votes,
     pub(crate) quality: EnsembleQuality,
@@ -61,7 +57,6 @@ pub(crate) struct CollectedVotes {
     pub(crate) hash: Fingerprint,
 }
 
-/// The votes of the teachers on the pool, which every run has.
 pub(super) static VOTE_COLLECTION: Kind = Kind {
     cost: |config, meter| {
         let Some(teacher) = meter.teacher(config)? else { return Ok(Vec::new()) };
@@ -79,46 +74,43 @@ pub(super) static VOTE_COLLECTION: Kind = Kind {
     )
 };
 
-/// The stage that collects the votes of one run.
 struct VotesStage<'a> {
-    name: &'a StageName,
+    name: &'a str,
     images: Option<&'a Images>,
     truth: Option<&'a Truth<'a>>,
     source: VoteOrigin<'a>,
 }
 
-/// The source of the votes, with its data.
 enum VoteOrigin<'a> {
     Teachers(&'a TrainedTeachers, &'a Images),
-    File { votes: VoteFile, digest: Fingerprint, file: &'a VotesInFile },
+    File { votes: VoteFile, digest: Fingerprint },
     Uniform { classes: usize },
     Truth(&'a Images),
     Neighbours(&'a MappedPool, &'a Images),
 }
 
 impl<'a> VotesStage<'a> {
-    /// Prepares the collection, and reads the file of votes, if the config names one.
-    fn new(name: &'a StageName, context: &'a Context<'_>, outputs: &'a Outputs) -> Result<Self, ExperimentError> {
+    fn new(name: &'a str, context: &'a Context<'_>, outputs: &'a Outputs) -> Result<Self, ExperimentError> {
         let (images, truth) = (context.images(), context.truth);
-        let source = match (&context.config.votes, images, outputs.find::<TrainedTeachers>()) {
-            (VotesSource::File(file), ..) => {
-                let content = npy::read_bytes(&file.path)?;
+        let of_config = &context.config.votes;
+        let source = match (of_config.source, images, outputs.find::<TrainedTeachers>()) {
+            (VotesSource::File, ..) => {
+                let content = npy::read_bytes(of_config.path())?;
                 let of_images = images.map(|images| images.pool.classes());
-                let votes = npy::parse_votes(file, &content, context.config, of_images)?;
-                note(context, &file.path, &votes);
-                let is_grouped = context.config.queries.selection == QuerySelection::Clusters { groups: true };
-                if is_grouped && votes.form() == VotesForm::Histograms {
+                let votes = npy::parse_votes(&content, context.config, of_images)?;
+                note(context, of_config.path(), &votes);
+                if context.config.queries.groups && votes.form() == VotesForm::Histograms {
                     let needed = "queries.groups needs the label of every teacher for every image, found histograms";
                     let fault = format!("{needed}: use a file of labels, teachers x pool");
-                    return Err(ExperimentError::input(&file.path, fault));
+                    return Err(ExperimentError::input(of_config.path(), fault));
                 }
-                VoteOrigin::File { votes, digest: Fingerprint::of_bytes(&content), file }
+                VoteOrigin::File { votes, digest: Fingerprint::of_bytes(&content) }
             }
             (VotesSource::Teachers, Some(images), Some(teachers)) => VoteOrigin::Teachers(teachers, images),
             (VotesSource::Truth, Some(images), _) => VoteOrigin::Truth(images),
             (VotesSource::Neighbours, Some(images), _) => VoteOrigin::Neighbours(outputs.get(), images),
-            (VotesSource::Uniform(classes), None, _) => {
-                VoteOrigin::Uniform { classes: classes.unwrap_or(UNIFORM_CLASSES) }
+            (VotesSource::Uniform, None, _) => {
+                VoteOrigin::Uniform { classes: of_config.classes().unwrap_or(UNIFORM_CLASSES) }
             }
             // A checked config has images if its votes need them.
             (..) => VoteOrigin::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) },
@@ -143,7 +135,9 @@ impl<'a> VotesStage<'a> {
     /// contain every class, it also covers the number of classes, because classes without a vote get noise, too.
     fn hash(&self, votes: &Votes, outputs: Fingerprint) -> Fingerprint {
         let classes = votes.shape().classes();
-        if self.images.is_some() || classes == npy::classes_of(votes) {
+        let largest = votes.all().iter().flatten().max();
+        let of_labels = largest.map_or(2, |&label| (usize::from(label) + 1).max(2));
+        if self.images.is_some() || classes == of_labels {
             return outputs;
         }
         Fingerprint::of(&json!({ "outputs": outputs, "classes": classes }))
@@ -188,11 +182,11 @@ impl Stage for VotesStage<'_> {
             VoteOrigin::Teachers(trained, images) => {
                 json!({ "teachers": trained.hash(), "unknown": unknown, "pool": Images::digest(&images.pool) })
             }
-            VoteOrigin::File { digest, file, .. } => {
+            VoteOrigin::File { digest, .. } => {
                 json!({
                     "file": digest,
-                    "form": file.form,
-                    "classes": file.classes,
+                    "form": context.config.votes.form(),
+                    "classes": context.config.votes.classes(),
                     "teachers": teachers,
                     "pool_images": pool,
                     "pool": self.pool_digest(),
@@ -223,9 +217,9 @@ impl Stage for VotesStage<'_> {
             VoteOrigin::Teachers(trained, images) => {
                 ask_teachers(context, trained, &images.pool, context.config.teacher.unknown, "collect votes")?
             }
-            VoteOrigin::File { votes, file, .. } => {
+            VoteOrigin::File { votes, .. } => {
                 context.progress.begin("read votes", "files", 1, 0);
-                votes.votes().map_err(|fault| ExperimentError::input(&file.path, fault))?
+                votes.votes().map_err(|fault| ExperimentError::input(context.config.votes.path(), fault))?
             }
             VoteOrigin::Uniform { classes } => uniform(context, *classes)?,
             VoteOrigin::Truth(images) => truth(context, images)?,
@@ -273,7 +267,6 @@ pub(super) fn ask_teachers(
     Ok(ensemble_votes(count, &load, images, (unknown, &context.streams), context.threads.get())?)
 }
 
-/// Reports how a file of votes was read, and how many of its images are beyond the pool.
 fn note(context: &Context<'_>, path: &Path, votes: &VoteFile) {
     let path = printable_path(path);
     context.progress.note(&format!("{path}: {votes}"));
@@ -286,7 +279,6 @@ fn note(context: &Context<'_>, path: &Path, votes: &VoteFile) {
     }
 }
 
-/// Draws random votes, with a seeded generator for each teacher.
 fn uniform(context: &Context<'_>, classes: usize) -> Result<Votes, ExperimentError> {
     let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
     context.progress.begin("draw votes", "teachers", teachers as u64, 0);
@@ -341,12 +333,9 @@ fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Re
 /// Returns the number of classes that the votes will have: the number of the images if there are images, else the number
 /// of the file. Checks the file.
 pub(crate) fn planned_classes(config: &Config, of_images: Option<usize>) -> Result<usize, ExperimentError> {
-    Ok(match &config.votes {
-        VotesSource::File(file) => {
-            let votes = npy::parse_votes(file, &npy::read_bytes(&file.path)?, config, of_images)?;
-            votes.classes().unwrap_or(UNIFORM_CLASSES)
-        }
-        VotesSource::Uniform(classes) => of_images.or(*classes).unwrap_or(UNIFORM_CLASSES),
-        _ => of_images.unwrap_or(UNIFORM_CLASSES),
-    })
+    let found = match config.votes.source {
+        VotesSource::File => npy::parse_votes(&npy::read_bytes(config.votes.path())?, config, of_images)?.classes(),
+        _ => of_images.or(config.votes.classes()),
+    };
+    Ok(found.unwrap_or(UNIFORM_CLASSES))
 }

@@ -92,7 +92,7 @@ impl RunStatus {
             work.seconds += seconds;
         }
         Ok(Self {
-            experiment: config.name,
+            experiment: config.name.clone(),
             run: name_of(folder),
             folder: folder.to_path_buf(),
             state,

@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, Sweep};
+use crate::config::Sweep;
 use crate::store::{Fingerprint, RunStore, SweepStore};
 
 /// Returns the id of a sweep, or of a plain run: the beginning of the fingerprint of all its configs.
 pub fn sweep_id(sweep: &Sweep) -> String {
-    let configs: Vec<String> = sweep.configs().map(Config::to_toml).collect();
+    let configs: Vec<String> = sweep.configs().map(|config| config.to_toml()).collect();
     Fingerprint::of_bytes(configs.join("\n").as_bytes()).short()
 }
 
-/// Returns the directory of a plain run or of a sweep.
 pub(crate) fn folder_of(sweep: &Sweep, results: &Path) -> PathBuf {
     match sweep.is_plain() {
         true => RunStore::folder_of(results, sweep.first()),

@@ -23,14 +23,11 @@ pub const OWN_IMAGES: usize = 600;
 pub const PUBLIC_IMAGES: usize = 400;
 /// Number of labelled test images.
 pub const TEST_IMAGES: usize = 1000;
-/// Rows and columns of an image.
 const SIDE: usize = 24;
 
 /// Digits that are drawn for every image of two classes, so that half of the images can be of the rare class.
 const DRAWN: usize = 8;
-/// The digit whose images are the rare class.
 const RARE_DIGIT: u8 = 8;
-/// The names of the frequent and the rare class.
 const TWO_CLASSES: [&str; 2] = ["negative", "positive"];
 
 /// The options of example images.

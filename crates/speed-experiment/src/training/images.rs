@@ -35,31 +35,21 @@ pub struct ImagesOptions {
     pub encoder: Option<PathBuf>,
 }
 
-/// Labelled images with their names.
-pub(super) struct Labelled {
+/// Images with their names.
+pub(super) struct NamedImages {
     pub(super) images: Split,
     /// The paths of pictures relative to their directory, with `/`, or the positions in an array.
     pub(super) names: Vec<String>,
+    /// The names of the classes; empty without labels.
     pub(super) class_names: Vec<String>,
-    /// Warnings about the images.
-    pub(super) warnings: Vec<String>,
-}
-
-/// Images without labels, with their names.
-pub(super) struct Unlabelled {
-    pub(super) images: Split,
-    pub(super) names: Vec<String>,
-    /// Warnings about the images.
     pub(super) warnings: Vec<String>,
 }
 
 impl ImagesOptions {
-    /// Returns whether the images are an array.
     pub(super) fn is_array(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
     }
 
-    /// Returns the keys of a config that reads these images.
     pub(super) fn entries(&self) -> Vec<String> {
         let source = if self.is_array() { "arrays" } else { "pictures" };
         // The folder is given by the path.
@@ -72,7 +62,6 @@ impl ImagesOptions {
         entries
     }
 
-    /// Returns the warning about large pictures that are trained on as they are.
     pub(super) fn large(&self, shape: ImageShape) -> Option<String> {
         let ImageShape { height, width, .. } = shape;
         let times = (height * width).div_ceil(LARGE * LARGE);
@@ -85,12 +74,10 @@ impl ImagesOptions {
         })
     }
 
-    /// Returns the same options for other images.
     pub(super) fn of(&self, path: &Path) -> Self {
         Self { path: path.to_path_buf(), labels: None, ..self.clone() }
     }
 
-    /// Reads the encoder, if there is one.
     pub(super) fn read_encoder(&self, config: &Config) -> Result<Option<PictureEncoder>, ExperimentError> {
         self.encoder.as_ref().map(|path| PictureEncoder::open(path, &config.encoder_settings())).transpose()
     }
@@ -118,7 +105,7 @@ impl ImagesOptions {
         config: &Config,
         classes: Option<&[String]>,
         encoder: Option<&PictureEncoder>,
-    ) -> Result<Labelled, ExperimentError> {
+    ) -> Result<NamedImages, ExperimentError> {
         let missing = |key: &str, message: &str| ExperimentError::key(printable_path(&self.path), key, message);
         if self.is_array() {
             let labels = self.labels.as_ref();
@@ -127,7 +114,7 @@ impl ImagesOptions {
             let images = arrays::load_labelled(&self.path, labels, classes.len())?;
             let names = (0..images.len()).map(|index| index.to_string()).collect();
             let warnings = dark(&printable_path(&self.path), &images).into_iter().collect();
-            return Ok(Labelled { images, names, class_names: classes.to_vec(), warnings });
+            return Ok(NamedImages { images, names, class_names: classes.to_vec(), warnings });
         }
         if self.labels.is_some() {
             let message = "is read with an array (.npy) only: the folder of a picture is its class";
@@ -146,30 +133,28 @@ impl ImagesOptions {
         );
         warnings.extend(dark(&printable_path(&self.path), &found.images));
         let names = relative(&self.path, &found.files);
-        Ok(Labelled { images: found.images, names, class_names: found.class_names, warnings })
+        Ok(NamedImages { images: found.images, names, class_names: found.class_names, warnings })
     }
 
-    /// Reads images without labels for `classes` classes.
     pub(super) fn unlabelled(
         &self,
         config: &Config,
         classes: usize,
         encoder: Option<&PictureEncoder>,
-    ) -> Result<Unlabelled, ExperimentError> {
-        if self.is_array() {
+    ) -> Result<NamedImages, ExperimentError> {
+        let (images, names, mut warnings) = if self.is_array() {
             let images = arrays::load_unlabelled(&self.path, classes)?;
-            let names: Vec<String> = (0..images.len()).map(|index| index.to_string()).collect();
-            let warnings = copies(&self.path, &names, pixels(&images)).into_iter();
-            let warnings = warnings.chain(dark(&printable_path(&self.path), &images)).collect();
-            return Ok(Unlabelled { images, names, warnings });
-        }
-        let load = |reading| pictures::load_unlabelled(&self.path, reading, classes);
-        let found = read_pictures(encoder, config.reading(), load)?;
-        let names = relative(&self.path, &found.files);
-        let mut warnings = skipped(&self.path, found.passed_over.as_ref());
-        warnings.extend(copies(&self.path, &names, pixels(&found.images)));
-        warnings.extend(dark(&printable_path(&self.path), &found.images));
-        Ok(Unlabelled { images: found.images, names, warnings })
+            let names = (0..images.len()).map(|index| index.to_string()).collect();
+            (images, names, Vec::new())
+        } else {
+            let load = |reading| pictures::load_unlabelled(&self.path, reading, classes);
+            let found = read_pictures(encoder, config.reading(), load)?;
+            let warnings = skipped(&self.path, found.passed_over.as_ref());
+            (found.images, relative(&self.path, &found.files), warnings)
+        };
+        warnings.extend(copies(&self.path, &names, (0..images.len()).map(|image| images.pixels(image))));
+        warnings.extend(dark(&printable_path(&self.path), &images));
+        Ok(NamedImages { images, names, class_names: Vec::new(), warnings })
     }
 }
 
@@ -191,20 +176,14 @@ fn check_numbers(folder: &Path, names: &[String]) -> Result<(), ExperimentError>
     Err(ExperimentError::key(printable_path(folder), "--classes", message))
 }
 
-/// Returns the digits of a name that has one number.
 fn stated_number(name: &str) -> Option<&str> {
     let whole = name.trim().trim_end_matches('0').strip_suffix('.').unwrap_or(name);
     let mut numbers = whole.split(|c: char| !c.is_numeric()).filter(|digits| !digits.is_empty());
     numbers.next().filter(|_| numbers.next().is_none())
 }
 
-/// Returns the warning about files of a directory that are not read.
 pub(super) fn skipped(path: &Path, passed_over: Option<&PassedOver>) -> Vec<String> {
     passed_over.map(|files| format!("{}: {files}", printable_path(path))).into_iter().collect()
-}
-
-fn pixels(images: &Split) -> impl Iterator<Item = &[u8]> {
-    (0..images.len()).map(|image| images.pixels(image))
 }
 
 /// Returns the warning about images with the pixels, or the digest of pixels, of an earlier one.

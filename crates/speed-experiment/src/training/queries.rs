@@ -133,7 +133,6 @@ fn check_count(pool: &ImagesOptions, count: usize, images: usize) -> Result<(), 
     ))
 }
 
-/// Draws images at random, and returns them in the order of their names.
 fn random(mut names: Vec<String>, count: usize, streams: &Streams) -> Vec<Line> {
     names.shuffle(&mut streams.stream("queries", 0));
     names.truncate(count);
@@ -190,13 +189,11 @@ fn to_list(pool: &Path, lines: &[Line], encoder: Option<Digest>) -> Result<Strin
     }
 }
 
-/// Reads a list of queries.
 pub(super) fn read_queries(path: &Path) -> Result<NamedQueries, ExperimentError> {
     let bytes = read_regular(path, MAX_QUERY_LIST).map_err(ExperimentError::unreadable(path))?;
     NamedQueries::parse(&bytes).map_err(|fault| ExperimentError::input(path, fault))
 }
 
-/// Returns the position of every name among the names of images.
 pub(super) fn positions<'a>(
     path: &Path,
     queries: impl IntoIterator<Item = &'a String>,

@@ -12,9 +12,9 @@ use speed_core::{Classes, Digest, ExitCode, class_list, printable, printable_pat
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
-use speed_student::{EpochReport, Images, Lesson, StudentMethod, StudentOutcome};
+use speed_student::{EpochReport, Images, Lesson, StudentOutcome};
 
-use super::images::{ImagesOptions, Labelled, Unlabelled};
+use super::images::{ImagesOptions, NamedImages};
 use super::queries::{positions, read_queries};
 use super::settings::{default_student, of_pool, settings};
 use super::{
@@ -155,14 +155,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         let warning = known(&printable_path(path), &test.images, ("in the pool", &pool.images), name, MEASURES_LITTLE);
         warning.iter().for_each(|warning| progress.warn(warning));
     }
-    let lesson = Work {
-        config: &config,
-        pool: &pool.images,
-        labelled: &labelled,
-        test: test.as_ref().map(|test| &test.images),
-        seed,
-    };
-    let outcome = lesson.train(progress)?;
+    let outcome = train(&config, &pool.images, &labelled, test.as_ref().map(|test| &test.images), progress)?;
 
     let encoder = encoder.map(|encoder| encoder.of_model(&config, shape.channels));
     let method = config.student.method;
@@ -231,13 +224,12 @@ fn config(options: &StudentOptions, seed: u64) -> Result<Config, ExperimentError
     settings("student", &options.pool, seed, &fixed, &options.sets)
 }
 
-/// Returns the names of the classes, and the test images.
 fn classes_and_test(
     options: &StudentOptions,
     config: &Config,
     encoder: Option<&PictureEncoder>,
     progress: &dyn Progress,
-) -> Result<(Vec<String>, Option<Labelled>), ExperimentError> {
+) -> Result<(Vec<String>, Option<NamedImages>), ExperimentError> {
     let mut classes = options.classes.clone();
     let mut test = None;
     if let Some(path) = &options.test {
@@ -268,18 +260,15 @@ fn first_difference(expected: &[String], found: &[String]) -> String {
     }
 }
 
-/// The labels of a round.
 struct Labels {
     /// The labelled images: position in the pool, and class.
     images: Vec<(usize, u8)>,
-    /// Number of queries with a label.
     answered: usize,
-    /// Number of queries without one.
     unanswered: usize,
 }
 
 /// Reads the labels. The label of a group is the label of all its images.
-fn labels(options: &StudentOptions, pool: &Unlabelled, classes: &[String]) -> Result<Labels, ExperimentError> {
+fn labels(options: &StudentOptions, pool: &NamedImages, classes: &[String]) -> Result<Labels, ExperimentError> {
     let path = &options.labels;
     let parsed = parse_pairs(&read_text(path)?, &["query", "name"], "label")
         .map_err(|fault| ExperimentError::input(path, fault))?;
@@ -311,7 +300,6 @@ fn labels(options: &StudentOptions, pool: &Unlabelled, classes: &[String]) -> Re
     Ok(Labels { images, answered, unanswered })
 }
 
-/// Checks that the list of queries is that of the round.
 fn check_list(options: &StudentOptions) -> Result<(), ExperimentError> {
     let Some(expected) = options.round.as_ref().and_then(|round| round.query_list) else { return Ok(()) };
     let list = options.queries.as_deref().ok_or_else(|| {
@@ -339,7 +327,7 @@ struct Queries<'a> {
 
 impl<'a> Queries<'a> {
     /// Reads the list of queries. Without a list, every image of the pool is a query.
-    fn read(options: &'a StudentOptions, pool: &Unlabelled) -> Result<Self, ExperimentError> {
+    fn read(options: &'a StudentOptions, pool: &NamedImages) -> Result<Self, ExperimentError> {
         let numbers = |names: &[String]| names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect();
         let Some(path) = options.queries.as_deref() else {
             let places = (0..pool.names.len()).map(|place| vec![place]).collect();
@@ -354,7 +342,6 @@ impl<'a> Queries<'a> {
         Ok(Self { options, places, numbers, is_grouped })
     }
 
-    /// Returns the images of a query by its number.
     fn numbered(&self, pair: &Pair) -> Result<Vec<usize>, ExperimentError> {
         // "00" and "+0" could name query 0 a second time.
         let number = pair.key.parse().ok().filter(|query: &usize| query.to_string() == pair.key);
@@ -381,38 +368,21 @@ impl<'a> Queries<'a> {
     }
 }
 
-/// The inputs of the training.
-struct Work<'a> {
-    config: &'a Config,
-    pool: &'a Split,
-    labelled: &'a [(usize, u8)],
-    test: Option<&'a Split>,
-    seed: u64,
-}
-
-impl Work<'_> {
-    /// Trains the student on one thread, so that its bits do not depend on the machine's number of processors.
-    fn train(&self, progress: &dyn Progress) -> Result<StudentOutcome, ExperimentError> {
-        let _arithmetic = self.config.arithmetic.hold()?;
-        let method = self.config.student.method;
-        let epochs = method.passes(&self.config.student).epochs;
-        progress.begin("train a student", "epochs", epochs.into(), 0);
-        let mut outcomes = threads::map(&[()], 1, |(), _| self.train_here(method, progress))?;
-        progress.end("student trained");
-        Ok(outcomes.pop().expect("an outcome of the only training"))
-    }
-
-    fn train_here(&self, method: StudentMethod, progress: &dyn Progress) -> Result<StudentOutcome, ExperimentError> {
-        let streams = Streams::new(self.seed).child("student", 0);
-        let lesson = Lesson {
-            config: &self.config.student,
-            pool: Images::new(self.pool),
-            labelled: self.labelled,
-            doubts: None,
-            test: self.test,
-            streams: &streams,
-            device: &Device::flex(),
-        };
+/// Trains the student on one thread, so that its bits do not depend on the machine's number of processors.
+fn train(
+    config: &Config,
+    pool: &Split,
+    labelled: &[(usize, u8)],
+    test: Option<&Split>,
+    progress: &dyn Progress,
+) -> Result<StudentOutcome, ExperimentError> {
+    let _arithmetic = config.arithmetic.hold()?;
+    let (method, streams, device) =
+        (config.student.method, Streams::new(config.seed).child("student", 0), Device::flex());
+    let (config, pool) = (&config.student, Images::new(pool));
+    let lesson = Lesson { config, pool, labelled, doubts: None, test, streams: &streams, device: &device };
+    progress.begin("train a student", "epochs", method.passes(config).epochs.into(), 0);
+    let mut outcomes = threads::map(&[()], 1, |(), _| {
         let mut on_epoch = |report: &EpochReport<'_>| {
             let metrics = report.metrics();
             let accuracy = metrics.accuracy_average.map(|accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
@@ -421,10 +391,11 @@ impl Work<'_> {
         };
         let trained = method.train(&lesson, None, &mut on_epoch);
         trained.map_err(|error| ExperimentError::new(ExitCode::Computation, error))
-    }
+    })?;
+    progress.end("student trained");
+    Ok(outcomes.pop().expect("an outcome of the only training"))
 }
 
-/// Summarises the predictions for the pool.
 fn summary(pool: &Split, labelled: &[(usize, u8)], outcome: &StudentOutcome) -> Result<PoolSummary, ExperimentError> {
     let all: Vec<usize> = (0..pool.len()).collect();
     let (scores, classes) = logits(outcome.student.network(), pool, &all, &Device::flex())?;

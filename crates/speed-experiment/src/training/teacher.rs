@@ -14,9 +14,9 @@ use speed_teacher::{
     EnsembleError, EnsembleTraining, TeacherConfig, TeacherError, TeacherMetrics, TrainedTeacher, Unknown, train_member,
 };
 
-use super::images::{ImagesOptions, Labelled};
+use super::images::{ImagesOptions, NamedImages};
 use super::settings::settings;
-use super::{check_classes_option, check_folders, check_new, seed};
+use super::{check_classes_option, check_folders, check_new, seed, write_private_output};
 use crate::config::{Config, PatientRule};
 use crate::encoder::check_shape;
 use crate::error::ExperimentError;
@@ -25,7 +25,7 @@ use crate::model::{Description, ModelEncoder, Network, Origin, to_bytes};
 use crate::patients::{Division, Patients, patients};
 use crate::progress::Progress;
 use crate::report::{Classification, EVEN, EncoderFacts};
-use crate::store::{write_new_secret, write_secret_folder};
+use crate::store::write_secret_folder;
 
 /// The options of a training of teachers.
 #[derive(Clone, Debug)]
@@ -97,7 +97,6 @@ pub struct TeacherReport {
     pub validation_accuracy: Option<f64>,
 }
 
-/// The images of one teacher.
 struct Part {
     training: Vec<usize>,
     held_out: Vec<usize>,
@@ -195,7 +194,6 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     })
 }
 
-/// Divides the images into parts, and every part into training images and held-out images.
 fn parts(options: &TeacherOptions, patients: &Patients, division: &Division) -> Result<Vec<Part>, ExperimentError> {
     let number = options.parts.unwrap_or(NonZeroUsize::MIN);
     let mut parts: Vec<Part> = (0..number.get()).map(|_| Part { training: Vec::new(), held_out: Vec::new() }).collect();
@@ -218,8 +216,7 @@ fn parts(options: &TeacherOptions, patients: &Patients, division: &Division) -> 
     }
 }
 
-/// Reports images whose pixels occur in several parts.
-fn note_copies(parts: &[Part], data: &Labelled, progress: &dyn Progress) {
+fn note_copies(parts: &[Part], data: &NamedImages, progress: &dyn Progress) {
     let mut part_of = vec![0; data.images.len()];
     for (index, part) in parts.iter().enumerate() {
         part.training.iter().chain(&part.held_out).for_each(|&image| part_of[image] = index);
@@ -228,8 +225,7 @@ fn note_copies(parts: &[Part], data: &Labelled, progress: &dyn Progress) {
     warning.iter().for_each(|warning| progress.warn(warning));
 }
 
-/// Reports the classes that a part lacks although the organisation has images of them.
-fn note_missing_classes(parts: &[Part], data: &Labelled, progress: &dyn Progress) {
+fn note_missing_classes(parts: &[Part], data: &NamedImages, progress: &dyn Progress) {
     let has =
         |images: &[usize], class: usize| images.iter().any(|&image| usize::from(data.images.label(image)) == class);
     let all: Vec<usize> = (0..data.images.len()).collect();
@@ -246,7 +242,7 @@ fn note_missing_classes(parts: &[Part], data: &Labelled, progress: &dyn Progress
 fn train(
     options: &TeacherOptions,
     config: &Config,
-    (data, encoder): (&Labelled, Option<&ModelEncoder>),
+    (data, encoder): (&NamedImages, Option<&ModelEncoder>),
     parts: &[Part],
     progress: &dyn Progress,
 ) -> Result<Vec<Finished>, ExperimentError> {
@@ -296,15 +292,12 @@ fn train(
     Ok(finished)
 }
 
-/// Writes the model files, and returns their paths.
 fn write(options: &TeacherOptions, finished: &[Finished]) -> Result<Vec<PathBuf>, ExperimentError> {
     let out = &options.out;
     if options.parts.is_none()
         && let [(.., bytes)] = finished
     {
-        if !write_new_secret(out, bytes)? {
-            return Err(super::exists(out));
-        }
+        write_private_output(out, bytes)?;
         return Ok(vec![out.clone()]);
     }
     let name = |index: usize| format!("teacher-{index:04}.safetensors");

@@ -75,7 +75,6 @@ pub struct VoteReport {
     pub right: Option<Vec<f64>>,
 }
 
-/// The likely reason that a model always votes for one class.
 const VALUES: &str = "the values of pixels that it expects, such as 0 to 1 or 0 to 255, unless nearly all its own images are of this class";
 
 /// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
@@ -156,7 +155,6 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     Ok(VoteReport { out: out.clone(), models, queries, images: classified, class_names, shares, empty, right })
 }
 
-/// Known answers with their file.
 type Known<'a> = (&'a Path, Vec<Pair>);
 
 /// Reads known answers: lines `name,label` with the names of queries and of classes.
@@ -166,7 +164,6 @@ fn read_known(path: &Path) -> Result<Known<'_>, ExperimentError> {
     Ok((path, parsed.pairs))
 }
 
-/// Returns the share of known answers that votes have.
 fn share_right(
     (path, known): &Known<'_>,
     images: &Path,
@@ -186,7 +183,6 @@ fn share_right(
     Ok(right as f64 / known.len() as f64)
 }
 
-/// A model that votes.
 enum Voter {
     Own(Box<Model>),
     Foreign(Box<ForeignModel>),
@@ -236,7 +232,6 @@ impl Voter {
         }
     }
 
-    /// Returns the vote on every image.
     fn predict(
         &self,
         inputs: &Inputs,
@@ -256,7 +251,6 @@ impl Voter {
 /// The vectors of a vote's images, which models of one encoder share.
 struct Vectors {
     of: ModelEncoder,
-    /// The vectors, and the names of their images.
     inputs: (Inputs, Vec<String>),
 }
 
@@ -295,7 +289,6 @@ impl Vectors {
     }
 }
 
-/// A list of queries with its file.
 type Queries<'a> = (&'a Path, NamedQueries);
 
 /// Finds the images of a vote: only those of the queries, if the images are pictures. Returns their names.
@@ -334,7 +327,6 @@ fn in_order(
     Ok((queries.names().to_vec(), answers))
 }
 
-/// Returns the model files of files and directories.
 fn model_files(paths: &[PathBuf], extension: &'static str) -> Result<Vec<PathBuf>, ExperimentError> {
     let mut files = Vec::new();
     for path in paths {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use speed_accountant::ledger::Statement;
 
 use super::frame::{facts, folded, verbatim, wide};
-use crate::config::{VotesSourceKind, word};
+use crate::config::{VotesSource, word};
 use crate::report::encoder::EncoderFacts;
 use crate::report::environment::Environment;
 use crate::report::row::ReportRow;
@@ -25,8 +25,8 @@ pub(super) fn asked(report: &Report) -> Markup {
     };
     let quality = quality + &report.ensemble.empty_in_words();
     let votes = match config.votes.source {
-        VotesSourceKind::Truth => "true labels instead of votes".to_owned(),
-        VotesSourceKind::Teachers => format!("{teachers} teachers{quality}"),
+        VotesSource::Truth => "true labels instead of votes".to_owned(),
+        VotesSource::Teachers => format!("{teachers} teachers{quality}"),
         source => format!("{teachers} teachers, votes from {}{quality}", word(&source)),
     };
     let parties =

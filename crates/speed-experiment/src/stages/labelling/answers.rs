@@ -23,7 +23,6 @@ const BATCH: usize = 128;
 /// A bound on the seconds of an answer: thirty years.
 const MOST_SECONDS: f64 = 1e9;
 
-/// The saved answer to one query.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
     /// 0 for a check that reached the threshold; `None` if no count reached it, or the paper's circuit found no winner or
@@ -51,15 +50,12 @@ impl Answer {
     }
 }
 
-/// The prefix of the names of these units.
 pub(super) const UNIT: &str = "query-";
 
-/// Returns the name of a query's unit.
 pub(crate) fn unit(query: usize) -> String {
     format!("{UNIT}{query:04}")
 }
 
-/// The labelling of a row's queries on ciphertexts.
 pub(super) struct Answers<'a> {
     context: &'a Context<'a>,
     question: RowQuestion<'a>,
@@ -102,7 +98,6 @@ impl<'a> Answers<'a> {
         Ok(todo.len())
     }
 
-    /// Answers queries, and saves the answers.
     fn answer(&self, queries: &[usize]) -> Result<(), ExperimentError> {
         let (Some(method), Some(noisy)) = (self.method, &self.noisy) else { return Ok(()) };
         let meter = Mutex::new(QueryClock::new());
@@ -131,7 +126,6 @@ impl<'a> Answers<'a> {
         method.find_winners(self.context, &self.question, noisy, queries, on_sum, &on_winners)
     }
 
-    /// Collects the answers to all queries.
     pub(super) fn labelled(&self) -> Result<LabellingOutcome, ExperimentError> {
         let done = self.done();
         let Some(noisy) = &self.noisy else { return Ok(LabellingOutcome::default()) };
@@ -164,7 +158,6 @@ impl<'a> Answers<'a> {
         self.noise.key.as_ref().map_or_else(String::new, |key| key.digest())
     }
 
-    /// Reads a saved answer, and returns whether there is one. An answer with other noise does not count.
     fn find(&self, query: usize) -> bool {
         let answer = self.folder.read_sealed::<Answer>(&unit(query));
         let answer = answer.filter(|answer| answer.has_times() && answer.noise == self.noise_digest());
@@ -193,7 +186,6 @@ impl QueryClock {
         Self { each_encryption: 0.0, each_sum: 0.0, last: (Instant::now(), processor_time()) }
     }
 
-    /// Records the times of encryption and sum for `queries` queries.
     fn summed(&mut self, encryption: Duration, sum: Duration, queries: usize) {
         self.each_encryption = encryption.as_secs_f64() / queries as f64;
         self.each_sum = sum.as_secs_f64() / queries as f64;

@@ -22,17 +22,13 @@ pub(super) enum Method<'a> {
     Paper(&'a PaperArgmax, Duration),
 }
 
-/// The result of labelling the queries of a question.
 #[derive(Default)]
 pub(super) struct LabellingOutcome {
     /// One label per asked query, or 0 for a check that reached its threshold; `None` if no count reached the threshold,
     /// without noise also if all votes are empty, or if the paper's circuit found no winner or several.
     pub(super) labels: Vec<Option<u8>>,
-    /// The labels of the clear-text argmax of the same votes.
     pub(super) clear: Vec<Option<u8>>,
-    /// Winners, messages and times.
     pub(super) aggregated: Aggregated,
-    /// Processor time of the encrypted round.
     pub(super) core_seconds: Option<f64>,
 }
 
@@ -62,7 +58,6 @@ fn label(outcome: Outcome) -> Option<u8> {
     if outcome == Outcome::Reached { Some(0) } else { outcome.label() }
 }
 
-/// Returns the labels of all outcomes.
 pub(super) fn labels(aggregated: &Aggregated) -> Vec<Option<u8>> {
     aggregated.outcomes.iter().map(|outcome| label(*outcome)).collect()
 }
@@ -78,7 +73,6 @@ pub(super) struct Winner {
 pub(super) type OnWinners<'a> = &'a (dyn Fn(&[Winner]) -> Result<(), ExperimentError> + Sync);
 
 impl<'a> Method<'a> {
-    /// Prepares the method of the row.
     pub(super) fn open(
         context: &Context<'_>,
         keys: &'a RunKeys,
@@ -97,7 +91,6 @@ impl<'a> Method<'a> {
         Ok(Self::Encrypted(Box::new(encrypted)))
     }
 
-    /// Returns the time of key generation.
     pub(super) fn key_generation(&self) -> Duration {
         match self {
             Self::Encrypted(encrypted) => encrypted.key_generation(),

@@ -14,21 +14,18 @@ use crate::config::AggregationKind;
 use crate::error::ExperimentError;
 use crate::ledger::Payment;
 use crate::stages::context::Context;
-use crate::stages::stage::StageName;
 use crate::stages::truth::Truth;
 use crate::store::{Identity, StageFolder, StageState, unit_meta};
 
-/// One step of the labelling of a row's queries.
 pub(super) struct Asking<'a> {
-    pub(super) name: &'a StageName,
+    pub(super) name: &'a str,
     pub(super) question: RowQuestion<'a>,
     keys: &'a RunKeys,
     method: OnceCell<Method<'a>>,
 }
 
 impl<'a> Asking<'a> {
-    /// Creates a step. All rows use the same keys.
-    pub(super) fn new(name: &'a StageName, question: RowQuestion<'a>, keys: &'a RunKeys) -> Self {
+    pub(super) fn new(name: &'a str, question: RowQuestion<'a>, keys: &'a RunKeys) -> Self {
         Self { name, question, keys, method: OnceCell::new() }
     }
 
@@ -66,14 +63,12 @@ impl<'a> Asking<'a> {
             progress: context.progress,
             row: self.question.row,
             noise: self.question.noise,
-            label_end: if self.question.noise.is_check { ", checks" } else { "" },
             answers,
             queries: self.question.len(),
             classes: self.question.votes.shape().classes(),
         }
     }
 
-    /// Returns everything that determines the outcomes.
     pub(super) fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (config, RowQuestion { row, noise, asked, votes_hash, queries, truth, .. }) =
             (context.config, self.question);
@@ -86,7 +81,7 @@ impl<'a> Asking<'a> {
             "aggregation": row.aggregation,
             "circuit": row.circuit,
             "noisy_teachers": self.noisy_teachers()?,
-            "noise": noise.written(config.noise.randomness),
+            "noise": noise.written(config.noise.source),
             "seed": config.seed,
             "pool": truth.and_then(Truth::digest),
         }))
@@ -130,7 +125,6 @@ impl<'a> Asking<'a> {
         Ok(labelled)
     }
 
-    /// Removes the noise key, because the outcomes are given.
     pub(super) fn clean_up(&self, context: &Context<'_>, identity: &Identity) -> Result<(), ExperimentError> {
         self.payment(context, identity).forget_noise()?;
         if self.is_encrypted() {

@@ -10,7 +10,6 @@ use crate::report::LabellingTimes;
 #[derive(Default)]
 pub(crate) struct RowChecks(pub(super) BTreeMap<usize, Checked>);
 
-/// The outcomes of a row's checks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Checked {
     /// The places of the queries that reached the threshold, in the list of the row's queries.
@@ -22,14 +21,6 @@ pub(crate) struct Checked {
     pub(super) agreement: usize,
     /// Bytes that each teacher sends for all checks; 0 in clear text.
     pub(super) message_bytes: usize,
-    /// Times of the homomorphic part.
     #[serde(skip)]
     pub(super) times: Option<LabellingTimes>,
-}
-
-impl Checked {
-    /// Returns the queries to be answered.
-    pub(super) fn passed(&self) -> &[usize] {
-        &self.passed
-    }
 }

@@ -13,7 +13,7 @@ use super::record::{self, TIMES};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::cost::labelling_cost;
 use crate::error::ExperimentError;
-use crate::ledger::planned_checks;
+use crate::ledger::planned_charge;
 use crate::report::csv;
 use crate::stages::complete::complete;
 use crate::stages::context::Context;
@@ -23,14 +23,10 @@ use crate::stages::stage::{Stage, StageFacts};
 use crate::stages::units::StageUnits;
 use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
 
-/// The name of the kind in directories and fingerprints.
 const KIND: &str = "check";
-/// The file of the outcomes, one line per query.
 const OUTCOMES: &str = "checks.csv";
-/// The file of the record.
 const RECORD: &str = "check.json";
 
-/// The checks of a row's queries.
 pub(crate) static CHECKING: Kind = Kind {
     is_per_row: true,
     precedes_all_rows: true,
@@ -48,7 +44,11 @@ pub(crate) static CHECKING: Kind = Kind {
             (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
         },
     }),
-    charge: |config, row, classes| planned_checks(config, &config.rows[row], classes),
+    charge: |config, row, classes| {
+        let row = &config.rows[row];
+        let queries = row.query_count(config.queries.count);
+        row.check.as_ref().map(|check| planned_charge(config, row, check, queries, classes)).transpose()
+    },
     cost: |config, _| Ok(labelling_cost(config, KIND, on_ciphertexts)),
     ..Kind::new(
         KIND,
@@ -67,7 +67,6 @@ fn checked_row(config: &Config, row: Option<usize>) -> Option<&RowConfig> {
     row.map(|row| &config.rows[row]).filter(|row| row.check.is_some())
 }
 
-/// Returns the number of checks of a row on ciphertexts.
 fn on_ciphertexts(config: &Config, row: Option<usize>) -> usize {
     let row = checked_row(config, row).filter(|row| row.aggregation == AggregationKind::Encrypted);
     row.map_or(0, |row| row.query_count(config.queries.count))
@@ -82,7 +81,6 @@ pub(super) fn reached_in(run: &Path, row: Option<usize>, earlier: &[Node]) -> Op
     Some(checked.reached.len())
 }
 
-/// The checks of one row.
 struct CheckingStage<'a>(Asking<'a>);
 
 impl<'a> CheckingStage<'a> {

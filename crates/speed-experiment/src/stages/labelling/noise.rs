@@ -35,13 +35,15 @@ impl NoisyTeachers {
         for (teacher, is_noisy) in self.choose(context, shape.teachers()).into_iter().enumerate() {
             let all = votes.teacher(teacher);
             let asked: Vec<Vote> = (0..question.len()).map(|query| all[question.place(query)]).collect();
-            let randomness = self.randomness(context, question, teacher);
+            let streams = ["noise", "noise of checks"];
+            let randomness = self.randomness(context, question, streams, teacher as u64, |key| key.of_teacher(teacher));
             let own = (is_noisy && !query.is_central()).then_some((&share, &randomness));
             values.extend_from_slice(&values_of(shape, &asked, own).map_err(MechanismError::from)?);
         }
         let mut votes = NoisyVotes::new(shape, noise.bound(shape)?, values)?;
         if query.is_central() {
-            let randomness = self.of_server(context, question);
+            let streams = ["central noise", "central noise of checks"];
+            let randomness = self.randomness(context, question, streams, 0, NoiseKey::of_server);
             let draws = shape.queries() * query.draws(shape.classes());
             let drawn = noise.share_of(1)?.draw(draws, &randomness).map_err(MechanismError::from)?;
             // All classes of a check have the same noise.
@@ -57,21 +59,19 @@ impl NoisyTeachers {
         })
     }
 
-    /// Returns the randomness of the server's noise.
-    fn of_server(&self, context: &Context<'_>, question: &RowQuestion<'_>) -> Randomness {
-        let stream = stream_name(question, ["central noise", "central noise of checks"]);
-        match (simulation_seed(context, stream, 0), &self.key) {
+    /// Returns the randomness of the noise of answers or checks, which are independent: in a simulation from their streams.
+    fn randomness(
+        &self,
+        context: &Context<'_>,
+        question: &RowQuestion<'_>,
+        [answers, checks]: [&str; 2],
+        index: u64,
+        derived: impl Fn(&NoiseKey) -> Randomness,
+    ) -> Randomness {
+        let stream = if question.noise.is_check { checks } else { answers };
+        match (simulation_seed(context, stream, index), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
-            (None, Some(key)) => key.of_server(),
-            (None, None) => Randomness::OperatingSystem,
-        }
-    }
-
-    fn randomness(&self, context: &Context<'_>, question: &RowQuestion<'_>, teacher: usize) -> Randomness {
-        let stream = stream_name(question, ["noise", "noise of checks"]);
-        match (simulation_seed(context, stream, teacher as u64), &self.key) {
-            (Some(seed), _) => Randomness::simulation(seed),
-            (None, Some(key)) => key.of_teacher(teacher),
+            (None, Some(key)) => derived(key),
             (None, None) => Randomness::OperatingSystem,
         }
     }
@@ -85,11 +85,6 @@ impl NoisyTeachers {
         order.iter().take(self.count).for_each(|&teacher| is_noisy[teacher] = true);
         is_noisy
     }
-}
-
-/// Returns the name of a simulation's stream for the answers or the checks, whose noise is independent.
-fn stream_name(question: &RowQuestion<'_>, [answers, checks]: [&'static str; 2]) -> &'static str {
-    if question.noise.is_check { checks } else { answers }
 }
 
 /// Returns the range of the noisy counts of a question's queries, as far as they are compared.

@@ -22,11 +22,8 @@ pub(crate) struct RowQuestion<'a> {
     pub(super) asked: Option<&'a [usize]>,
     /// Each teacher's answers, teachers x queries of the run, of which the row may answer only the first ones.
     pub(crate) votes: &'a Votes,
-    /// The hash of the votes' stage.
     pub(crate) votes_hash: Fingerprint,
-    /// The row's queries.
     pub(crate) queries: QueryList<'a>,
-    /// The pool's true labels, if known.
     pub(crate) truth: Option<&'a Truth<'a>>,
 }
 
@@ -35,7 +32,7 @@ impl<'a> RowQuestion<'a> {
     pub(super) fn of_row(context: &Context<'a>, index: usize, outputs: &'a Outputs) -> Self {
         let row = &context.config.rows[index];
         let checks = outputs.find::<RowChecks>().and_then(|checks| checks.0.get(&index));
-        Self { asked: checks.map(|checks| checks.passed()), ..Self::new(context, row, row.noise, outputs) }
+        Self { asked: checks.map(|checks| checks.passed.as_slice()), ..Self::new(context, row, row.noise, outputs) }
     }
 
     /// Returns the question of a row's checks, if it has any.
@@ -50,12 +47,10 @@ impl<'a> RowQuestion<'a> {
         Self { row, noise, asked: None, votes, votes_hash: *hash, queries, truth: context.truth }
     }
 
-    /// Returns the work in words.
     pub(super) fn title(&self) -> String {
         format!("{} {}", if self.noise.is_check { "check" } else { "aggregate" }, self.row.name)
     }
 
-    /// Returns the number of queries that are asked.
     pub(super) fn len(&self) -> usize {
         self.asked.map_or(self.queries.len(), <[usize]>::len)
     }
@@ -65,7 +60,6 @@ impl<'a> RowQuestion<'a> {
         self.asked.map_or(query, |asked| asked[query])
     }
 
-    /// Returns the shape of the votes on the asked queries.
     pub(super) fn shape(&self) -> Result<VoteShape, ExperimentError> {
         Ok(self.votes.shape().with_queries(self.len()).map_err(VotesError::from)?)
     }

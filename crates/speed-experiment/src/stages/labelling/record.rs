@@ -15,13 +15,10 @@ use crate::stages::queries::QueryList;
 use crate::stages::truth::Truth;
 use crate::store::StageRemains;
 
-/// The file of the labels and their accuracy.
 pub(super) const RECORD: &str = "aggregate.json";
 
-/// The file of the times of the homomorphic part.
 pub(super) const TIMES: &str = "times.json";
 
-/// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RowLabels {
     /// One label per query; `None` if no count reached the threshold, if enough others had an answer, without noise also if
@@ -36,7 +33,6 @@ pub(crate) struct RowLabels {
     /// Mean over the true classes of the share of right labels, measured when the record is read.
     #[serde(skip)]
     pub(crate) label_balanced_accuracy: Option<f64>,
-    /// Number of teachers that added noise.
     pub(crate) noisy_teachers: usize,
     /// Bytes that each teacher sends for all queries; 0 in clear text.
     pub(crate) message_bytes: usize,
@@ -65,12 +61,10 @@ impl RowLabels {
         }
     }
 
-    /// Reads the labels of a finished stage in `remains`.
     pub(crate) fn read(remains: &StageRemains) -> Option<Self> {
         serde_json::from_str(&remains.read(RECORD)?).ok()
     }
 
-    /// Returns the number of queries that have a label.
     pub(crate) fn answered(&self) -> usize {
         self.labels.iter().flatten().count()
     }
@@ -80,7 +74,6 @@ impl RowLabels {
         self.labels.iter().enumerate().filter_map(|(query, &label)| Some((query, label?)))
     }
 
-    /// Returns a table with a line per query.
     pub(super) fn to_csv(&self, queries: QueryList<'_>) -> String {
         let lines = queries.images().iter().zip(&self.labels).enumerate().map(|(query, (image, label))| {
             vec![query.to_string(), image.to_string(), label.map_or_else(String::new, |label| label.to_string())]
@@ -96,7 +89,6 @@ pub(super) fn of_all(question: &RowQuestion<'_>, labels: &[Option<u8>]) -> Vec<O
     all
 }
 
-/// Returns the times of a labelling with this number of threads.
 pub(super) fn times(labelled: &LabellingOutcome, threads: NonZeroUsize) -> LabellingTimes {
     let LabellingOutcome { aggregated, core_seconds, .. } = labelled;
     LabellingTimes {

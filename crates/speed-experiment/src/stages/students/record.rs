@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_data::Split;
 use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
 use crate::error::ExperimentError;
 use crate::picture;
 use crate::report::{Classification, EVEN, EpochAccuracy, StudentRun, csv};
+use crate::stages::images::Images;
 use crate::store::{FinishedStage, StageFolder, read_listed, read_stage_file};
 
 /// The file of the metrics of every epoch, including times.
@@ -21,14 +21,7 @@ pub(super) const WEIGHTS: &str = "weights.safetensors";
 const CLASSES: &str = "classes.json";
 /// Maximum number of epochs in a student's plot.
 const MAX_EPOCHS: usize = 10_000;
-/// The file of the accuracies.
 const RESULT: &str = "student.json";
-
-/// The test images with the names of their classes.
-pub(super) struct Test<'a> {
-    pub(super) images: &'a Split,
-    pub(super) class_names: &'a [String],
-}
 
 /// Checks that the results by class, in the file `path`, have the accuracy of the student.
 fn check_accuracy(result: &Classification, run: &StudentRun, path: PathBuf) -> Result<(), ExperimentError> {
@@ -40,7 +33,6 @@ fn check_accuracy(result: &Classification, run: &StudentRun, path: PathBuf) -> R
     Err(other_table(path, &expected, &found, &run.stage))
 }
 
-/// Returns an error about an incomplete table of a stage.
 fn other_table(path: PathBuf, expected: &str, found: &str, stage: &str) -> ExperimentError {
     ExperimentError::results(
         path,
@@ -55,7 +47,7 @@ pub(super) fn write(
     method: StudentMethod,
     outcome: &StudentOutcome,
     (accuracy, accuracy_raw): (f64, f64),
-    test: &Test<'_>,
+    images: &Images,
 ) -> Result<Vec<String>, ExperimentError> {
     let StudentOutcome { metrics, samples, .. } = outcome;
     let run = StudentRun {
@@ -68,8 +60,8 @@ pub(super) fn write(
         classification: None,
     };
     folder.write_checked(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;
-    let labels = [test.images.labels(), &outcome.predictions];
-    let classification = Classification::ranked(test.class_names, labels, &outcome.margins, EVEN)?;
+    let labels = [images.test.labels(), &outcome.predictions];
+    let classification = Classification::ranked(&images.class_names, labels, &outcome.margins, EVEN)?;
     check_accuracy(&classification, &run, folder.path().join(CLASSES))?;
     folder.write_checked_json(CLASSES, &classification)?;
     folder.write_json(RESULT, &run)?;
@@ -81,7 +73,6 @@ pub(super) fn write(
     Ok(outputs)
 }
 
-/// Reads the student of a finished stage.
 pub(super) fn read(stage: &FinishedStage, class_names: &[String]) -> Result<StudentRun, ExperimentError> {
     let run: StudentRun = stage.read_json(RESULT)?;
     let by_epoch = by_epoch(&String::from_utf8_lossy(&stage.read(METRICS)?));
@@ -110,7 +101,6 @@ pub(crate) fn kept_weights(run: &Path, stage: &str) -> Result<Option<Vec<u8>>, E
     read_listed(run, stage, WEIGHTS).map_err(ExperimentError::of_page)
 }
 
-/// Returns the epochs with accuracies of a table of metrics.
 fn by_epoch(text: &str) -> Vec<EpochAccuracy> {
     let mut lines = csv::read(text).into_iter();
     let head = lines.next().unwrap_or_default();
@@ -126,7 +116,6 @@ fn by_epoch(text: &str) -> Vec<EpochAccuracy> {
     lines.filter_map(epoch).take(MAX_EPOCHS).collect()
 }
 
-/// Returns a table of metrics with a head line; unknown values stay empty.
 fn metrics_csv(measures: &[&str], metrics: &[EpochMetrics]) -> String {
     let head = [&["epoch"], measures, &["accuracy_raw", "accuracy_average", "seconds"]].concat();
     let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());

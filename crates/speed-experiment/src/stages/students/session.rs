@@ -12,12 +12,9 @@ use crate::progress::Part;
 use crate::stages::context::Context;
 use crate::store::StageFolder;
 
-/// The file of the last checkpoint.
 pub(super) const CHECKPOINT: &str = "checkpoint.bin";
-/// The interval between two checkpoints.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
-/// One training in its directory.
 pub(super) struct Session<'a> {
     context: &'a Context<'a>,
     student: &'a Student<'a>,
@@ -81,7 +78,6 @@ impl<'a> Session<'a> {
         self.context.progress.note(&format!("{row} repeat {repeat} restarts: {CHECKPOINT}: {error}"));
     }
 
-    /// Counts the epochs of an accepted checkpoint.
     fn count_resumed(&mut self) {
         if let Some(epochs) = self.resumed.take() {
             self.folder.resumed(epochs as usize);
@@ -89,14 +85,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns its progress as one of the students of the run.
     fn part(&self, epoch: u32) -> Part<'static> {
         let (number, of) = self.student.place;
         let total = self.student.epochs(self.context).into();
         Part { name: "student", number, of, unit: "epoch", done: epoch.into(), total }
     }
 
-    /// Reports an epoch, and saves the checkpoint if the last one is old.
     fn epoch_done(&mut self, report: &EpochReport<'_>) -> Result<(), ExperimentError> {
         if self.student.is_stopped() {
             return Err(ExperimentError::fault("stopped because another student failed"));

@@ -48,8 +48,7 @@ impl Stage for Student<'_> {
         }
         let accuracies = outcome.accuracy.zip(outcome.accuracy_raw);
         let accuracies = accuracies.ok_or_else(|| self.error(StudentError::Data(InvalidData::no_test())))?;
-        let test = record::Test { images: &self.images.test, class_names: &self.images.class_names };
-        let outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies, &test)?;
+        let outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies, self.images)?;
         folder.remove(CHECKPOINT);
         Ok(outputs)
     }

@@ -13,13 +13,11 @@ use crate::config::Config;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
-use crate::stages::stage::StageName;
 use crate::store::Fingerprint;
 
 /// The name of the kind, which is the prefix of the stages' names.
 pub(crate) const KIND: &str = crate::report::STUDENT_STAGE;
 
-/// The prefix of the names of stages of students on the labelled images alone.
 const LABELLED_ONLY: &str = "baseline-labelled";
 
 /// The labels of a row, and the queries with these labels.
@@ -31,7 +29,6 @@ pub(in crate::stages) struct LabelledQueries<'a> {
     pub(in crate::stages) doubts: Option<Vec<f32>>,
 }
 
-/// The specification of a row's students: their labels and their method.
 pub(in crate::stages) struct StudentSpec<'a> {
     pub(in crate::stages) labelled: LabelledQueries<'a>,
     pub(in crate::stages) method: StudentMethod,
@@ -45,7 +42,7 @@ impl StudentSpec<'_> {
 
     /// Returns the name of a student. Rows with the same labels and method share it, because the name contains the
     /// labels' hash.
-    pub(super) fn stage_name(&self, repeat: usize) -> StageName {
+    pub(super) fn stage_name(&self, repeat: usize) -> String {
         self.name_of(KIND, repeat)
     }
 
@@ -58,17 +55,15 @@ impl StudentSpec<'_> {
         }
     }
 
-    /// Returns the name of a student with this prefix.
-    fn name_of(&self, prefix: &str, repeat: usize) -> StageName {
+    fn name_of(&self, prefix: &str, repeat: usize) -> String {
         // The paper's students have no method in their names, because they were once the only ones.
         let is_gan = self.method == StudentMethod::GAN;
         let method = if is_gan { String::new() } else { format!("{}-", self.method.name()) };
-        StageName(format!("{prefix}-{method}{}-{repeat}", self.hash()))
+        format!("{prefix}-{method}{}-{repeat}", self.hash())
     }
 }
 
 impl LabelledQueries<'_> {
-    /// Adds images with a label and, if labels are beliefs, their doubt.
     pub(super) fn add(&mut self, images: &[usize], label: u8, doubt: Option<f32>) {
         self.queries.extend(images);
         self.labels.extend(images.iter().map(|_| label));
@@ -78,7 +73,6 @@ impl LabelledQueries<'_> {
     }
 }
 
-/// The purpose of a student.
 #[derive(Clone, Copy)]
 enum Purpose<'a> {
     /// A student of a row, which learns from the pool.
@@ -87,10 +81,9 @@ enum Purpose<'a> {
     Alone(&'a Split),
 }
 
-/// The training of one student.
 #[derive(Clone)]
 pub(super) struct Student<'a> {
-    pub(super) name: StageName,
+    pub(super) name: String,
     pub(super) images: &'a Images,
     pub(super) spec: &'a StudentSpec<'a>,
     pub(super) repeat: usize,
@@ -106,12 +99,10 @@ impl<'a> Student<'a> {
         Self { name, images, spec, repeat, place: (1, 1), stop: None, purpose: Purpose::OfRow }
     }
 
-    /// Returns the student that learns from the labelled images alone.
     pub(super) fn alone(self, labelled: &'a Split) -> Self {
         Self { name: self.spec.name_of(LABELLED_ONLY, self.repeat), purpose: Purpose::Alone(labelled), ..self }
     }
 
-    /// Returns the images that it learns from.
     pub(super) fn pool(&self) -> &'a Split {
         match self.purpose {
             Purpose::Alone(labelled) => labelled,
@@ -119,12 +110,10 @@ impl<'a> Student<'a> {
         }
     }
 
-    /// Returns whether it learns from the labelled images alone.
     pub(super) fn is_alone(&self) -> bool {
         matches!(self.purpose, Purpose::Alone(_))
     }
 
-    /// Returns the settings of its training.
     pub(super) fn settings<'c>(&self, config: &'c Config) -> Cow<'c, StudentConfig> {
         let labelled_only = match self.purpose {
             Purpose::Alone(_) => self.method().labelled_only(&config.student, self.images.pool.len()),
@@ -133,14 +122,8 @@ impl<'a> Student<'a> {
         labelled_only.map_or(Cow::Borrowed(&config.student), Cow::Owned)
     }
 
-    /// Returns the number of epochs of its training.
     pub(super) fn epochs(&self, context: &Context<'_>) -> u32 {
         self.method().passes(&context.config.student).epochs
-    }
-
-    /// Returns whether another specification has the same student.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.name == other.name
     }
 
     pub(super) fn method(&self) -> StudentMethod {
@@ -160,7 +143,6 @@ impl<'a> Student<'a> {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Returns the queries with their labels.
     pub(super) fn labelled(&self) -> Vec<(usize, u8)> {
         let LabelledQueries { queries, labels, .. } = &self.spec.labelled;
         let images =
@@ -168,7 +150,6 @@ impl<'a> Student<'a> {
         images.zip(labels.iter().copied()).collect()
     }
 
-    /// Returns the randomness of this student only.
     pub(super) fn streams(&self, context: &Context<'_>) -> Streams {
         context.streams.child("student", self.repeat as u64)
     }
