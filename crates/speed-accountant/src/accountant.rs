@@ -50,7 +50,6 @@ pub struct Accountant {
     checks: Option<Checks>,
 }
 
-/// The queries of a claim.
 #[derive(Clone, Copy)]
 struct Scope {
     queries: usize,
@@ -66,7 +65,9 @@ impl Accountant {
         Self { event, delta, assumptions, max_order: None, integrals: true, classes: None, checks: None }
     }
 
-    /// Creates an accountant with the paper's Algorithm 1: one direction, and the noise of the other teachers missing.
+    /// Creates an accountant with the paper's Algorithm 1, with its errata: Theorem 3 for each query and order, the sum over
+    /// queries, and the least tail bound `(alpha(l) - ln delta) / l` over `l = 1..=25`; one direction, and the noise of the
+    /// other teachers missing.
     pub fn paper(event: PrivacyEvent, delta: Delta) -> Self {
         Self::new(event, delta).with_relation(NeighbouringRelation::OneSided).with_bound(Bound::Paper)
     }

@@ -122,18 +122,10 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
     // therefore tries the side of narrow noise first.
     let mut found = None;
     if kind == MechanismKind::DiscreteLaplace {
-        let narrow = at(MIN_SCALE_OF_THREE_ANSWERS)?;
-        if good(&narrow) {
-            (widest, found) = (MIN_SCALE_OF_THREE_ANSWERS, Some(narrow));
-        } else {
-            narrowest = MIN_SCALE_OF_THREE_ANSWERS;
-        }
+        found = Some(at(MIN_SCALE_OF_THREE_ANSWERS)?).filter(good);
+        *if found.is_some() { &mut widest } else { &mut narrowest } = MIN_SCALE_OF_THREE_ANSWERS;
     }
-    let found = match found {
-        Some(found) => found,
-        None => at(widest)?,
-    };
-    let (mut scale, mut account) = match found {
+    let (mut scale, mut account) = match found.map_or_else(|| at(widest), Ok)? {
         (scale, Some(account)) if target.is_met(&account) => (scale, account),
         (widest, account) => {
             let least = account.map(|account| account.epsilon);
@@ -231,7 +223,6 @@ fn or_infinite(epsilon: Option<f64>) -> String {
     epsilon.map_or_else(|| "not finite".to_owned(), |epsilon| epsilon.to_string())
 }
 
-/// Returns the smallest and the largest supported scale.
 fn range(kind: MechanismKind) -> (f64, f64) {
     if kind.is_inverse() { (InverseScale::MIN, InverseScale::MAX) } else { (NoiseDeviation::MIN, NoiseDeviation::MAX) }
 }

@@ -12,7 +12,6 @@ use crate::query_group::{Moments, QueryGroup};
 const MIN_STEPS: f64 = 24.0;
 const MAX_STEPS: f64 = 2_048.0;
 
-/// Merges queries of the same kind.
 pub(crate) fn merged(groups: &[QueryGroup]) -> Vec<QueryGroup> {
     let mut distinct: Vec<QueryGroup> = Vec::new();
     for group in groups.iter().filter(|group| group.queries > 0) {

@@ -18,7 +18,6 @@ const STEPS_OF_A_COUNT: usize = 128;
 /// Above this loss, the numbers of a profile are too large.
 const LARGEST_LOSS_OF_A_COUNT: f64 = 300.0;
 
-/// Moments as a function of the order.
 pub(crate) type Moments = Box<dyn Fn(f64) -> f64>;
 
 /// Queries of one kind: the same noise and pure epsilon, all of them checks or none.
@@ -42,7 +41,6 @@ impl QueryGroup {
         Self { event: event.for_any_votes(), epsilon, one_difference, queries }
     }
 
-    /// Returns whether one query has a pure epsilon.
     pub(crate) fn is_pure(&self) -> bool {
         self.event.mechanism().gamma().is_some()
     }

@@ -67,7 +67,6 @@ pub(crate) struct MomentRelease<'a> {
     pub(crate) options: &'a ReleaseOptions,
 }
 
-/// A released sum of moments.
 pub(crate) struct Released {
     pub(crate) order: f64,
     pub(crate) epsilon: f64,

@@ -13,6 +13,8 @@ use speed_core::Randomness;
 use speed_mechanism::{BinomialShare, NoiseShare, SkellamShare};
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::enumeration::brute_force::{answers, heads_of, pmf};
+
 const FALSE_ALARM: f64 = 1e-6;
 
 fn all(mechanism: Mechanism) -> PrivacyEvent {
@@ -42,43 +44,17 @@ fn answer(noisy: &[i64], threshold: Option<i64>) -> Option<usize> {
 }
 
 /// Sums the probability of another answer than the right class over all noise of all classes.
-fn enumerated(votes: &QueryVotes, pmf: &[(i64, f64)], threshold: Option<i64>) -> f64 {
-    let classes = votes.counts().len();
-    (0..pmf.len().pow(classes as u32))
-        .map(|mut index| {
-            let (mut noisy, mut probability) = (Vec::with_capacity(classes), 1.0);
-            for &count in votes.counts() {
-                let (noise, p) = pmf[index % pmf.len()];
-                index /= pmf.len();
-                noisy.push(i64::from(count) + noise);
-                probability *= p;
-            }
-            if answer(&noisy, threshold) == Some(votes.right()) { 0.0 } else { probability }
-        })
-        .sum()
+fn enumerated(votes: &QueryVotes, pmf: &[f64], threshold: Option<i64>) -> f64 {
+    let counts: Vec<i64> = votes.counts().iter().map(|&count| i64::from(count)).collect();
+    let all = answers(&counts, pmf, threshold);
+    all.iter().sum::<f64>() - all[votes.right()]
 }
 
 #[test]
 fn little_noise_is_enumerated_with_all_ties_and_thresholds() {
-    // Heads less half of the coins, from Pascal's triangle; and the closed form of discrete Laplace noise.
-    let tossed = |coins: u64| -> Vec<(i64, f64)> {
-        let choose = |heads: u64| (0..heads).map(|i| (coins - i) as f64 / (i + 1) as f64).product::<f64>();
-        (0..=coins)
-            .map(|heads| (heads as i64 - (coins / 2) as i64, choose(heads) * 0.5f64.powi(coins as i32)))
-            .collect()
-    };
-    let p = (-1.5f64).exp();
-    let closed: Vec<(i64, f64)> =
-        (-24..=24).map(|k: i64| (k, (1.0 - p) / (1.0 + p) * p.powi(k.unsigned_abs() as i32))).collect();
-    let few: Vec<(i64, f64)> = closed.iter().copied().filter(|(k, _)| k.abs() <= 9).collect();
     let mut compared = 0;
-    for (noise, pmf, allowed) in [
-        (binomial(1), tossed(1), 1e-12),
-        (binomial(3), tossed(3), 1e-12),
-        (binomial(6), tossed(6), 1e-12),
-        (binomial(9), tossed(9), 1e-12),
-        (laplace(1.5), closed, 1e-12),
-    ] {
+    let tossed = [1, 3, 6, 9].map(|coins| (binomial(coins), heads_of(coins)));
+    for (noise, pmf) in tossed.into_iter().chain([(laplace(1.5), pmf(1.5, 1.0, 24))]) {
         for counts in [&[4, 3][..], &[3, 3], &[2, 5], &[4, 3, 3], &[3, 4, 3], &[2, 2, 2], &[0, 7, 1], &[1, 2, 3]] {
             for right in 0..counts.len() {
                 for threshold in [None, Some(4), Some(2)] {
@@ -87,8 +63,8 @@ fn little_noise_is_enumerated_with_all_ties_and_thresholds() {
                     let event = threshold.map_or(event, |least| event.with_threshold(least as f64).expect("valid"));
                     let found = AnswerForecast::new(&event).expect("noise").wrong(&votes).expect("a probability");
                     let exact = enumerated(&votes, &pmf, threshold);
-                    // The enumeration of the closed form misses a little probability beyond its end.
-                    assert!((found - exact).abs() < allowed, "{noise}, {votes:?}, {threshold:?}: {found} and {exact}");
+                    // The enumeration of Laplace noise misses a little probability beyond its end.
+                    assert!((found - exact).abs() < 1e-12, "{noise}, {votes:?}, {threshold:?}: {found} and {exact}");
                     compared += 1;
                 }
             }
@@ -99,7 +75,7 @@ fn little_noise_is_enumerated_with_all_ties_and_thresholds() {
     for right in 0..4 {
         let votes = votes(&[3, 4, 4, 2], right);
         let found = AnswerForecast::new(&all(laplace(1.5))).expect("noise").wrong(&votes).expect("a probability");
-        assert!((found - enumerated(&votes, &few, None)).abs() < 1e-5, "{right}: {found}");
+        assert!((found - enumerated(&votes, &pmf(1.5, 1.0, 9), None)).abs() < 1e-5, "{right}: {found}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use speed_accountant::Accountant;
 use speed_accountant::composition::optimal_epsilon;
 use speed_accountant::ledger::{ChargeRequest, Ledger, LedgerError, PartySize, Room, TornLine};
-use speed_accountant::{AccountError, Budget, Delta, EventAccountant, PrivacyEvent, QueryBatch};
+use speed_accountant::{AccountError, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
 
 fn event(tau: f64) -> PrivacyEvent {
@@ -24,17 +24,7 @@ fn fresh(folder: &Path, epsilon: f64) -> Ledger {
 
 /// A hundred queries between ten classes.
 fn request<'a>(label: &'a str, event: &'a PrivacyEvent, limit: Option<Budget>) -> ChargeRequest<'a> {
-    ChargeRequest {
-        label,
-        event,
-        classes: Some(10),
-        queries: 100,
-        party: None,
-        question: "",
-        noise_digest: "",
-        is_only: false,
-        limit,
-    }
+    ChargeRequest { limit, ..ChargeRequest::new(label, event, Some(10), 100) }
 }
 
 #[test]
@@ -142,28 +132,6 @@ fn a_changed_or_missing_line_is_found() {
 }
 
 #[test]
-fn a_write_truncated_by_a_crash_is_not_a_charge() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let ledger = fresh(folder.path(), 50.0);
-    ledger.charge("one", &event(1.0), 10, 10).expect("within budget");
-    let path = folder.path().join("ledger");
-    let good = std::fs::read(&path).expect("a ledger");
-    ledger.charge("two", &event(1.0), 10, 10).expect("within budget");
-    let longer = std::fs::read(&path).expect("a ledger");
-    // A space, 64 digits and the line's end follow the entry. Once it is complete, its queries may have been answered.
-    let complete = longer.len() - 66;
-    for cut in (good.len()..longer.len()).rev() {
-        std::fs::write(&path, &longer[..cut]).expect("a cut ledger");
-        let expected = if cut >= complete { 20 } else { 10 };
-        assert_eq!(ledger.statement().expect("readable").queries, expected, "cut at byte {cut}");
-    }
-    std::fs::write(&path, &longer[..complete - 1]).expect("a cut ledger");
-    let after = ledger.charge("three", &event(1.0), 10, 5).expect("within budget");
-    assert_eq!(after.queries, 15);
-    assert_eq!(Ledger::open(&path).expect("whole again").statement().expect("readable").queries, 15);
-}
-
-#[test]
 fn writers_at_once_do_not_spend_the_same_budget() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger");
@@ -195,10 +163,20 @@ fn writers_at_once_do_not_spend_the_same_budget() {
 fn refusals_say_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger");
-    for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+    let invalid = [0.0, -1.0, f64::NAN, f64::INFINITY];
+    for epsilon in invalid {
         assert!(matches!(Ledger::create(&path, budget(epsilon)), Err(LedgerError::Refused { .. })));
     }
     let ledger = fresh(folder.path(), 1.0);
+    for epsilon in invalid {
+        let limit = Some(budget(epsilon));
+        let refused = ledger.would_allow(&[QueryBatch::new(event(0.9), 10, 1)], limit);
+        assert!(matches!(refused, Err(LedgerError::Refused { .. })), "{epsilon}: {refused:?}");
+        let charged = ledger.charge_once(&ChargeRequest { queries: 1, ..request("q", &event(0.9), limit) });
+        assert!(matches!(charged, Err(LedgerError::Refused { .. })), "{epsilon}");
+    }
+    let refused = ledger.charge("too many", &event(0.9), 10, usize::MAX).expect_err("too many");
+    assert!(refused.to_string().contains("at most 1000000"), "{refused}");
     assert!(matches!(Ledger::create(&path, budget(1.0)), Err(LedgerError::Io { .. })), "never overwritten");
     assert!(matches!(ledger.charge("none", &event(1.0), 10, 0), Err(LedgerError::Refused { .. })));
     let gaussian = Mechanism::gaussian(NoiseDeviation::new(40.0).expect("valid"));
@@ -208,6 +186,7 @@ fn refusals_say_why() {
     let bad = event(1.0).with_sampling_total_variation(1e-5).expect("a distance");
     assert!(matches!(ledger.charge("bad sampler", &bad, 10, 1), Err(LedgerError::OverBudget { .. })));
     assert!(matches!(Ledger::open(&folder.path().join("nothing")), Err(LedgerError::Io { .. })));
+    assert_eq!(ledger.statement().expect("a ledger").queries, 0);
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("the ledger");
     file.write_all(b"nonsense without checksum\n").expect("written");
     assert!(matches!(ledger.statement(), Err(LedgerError::Damaged { line: 2, .. })));
@@ -233,19 +212,6 @@ fn a_record_without_a_budget_is_held_to_the_caller_s_limit() {
 }
 
 #[test]
-fn an_invalid_limit_allows_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let ledger = fresh(folder.path(), 100.0);
-    for epsilon in [f64::NAN, -1.0, 0.0, f64::INFINITY] {
-        let limit = Some(Budget { epsilon: Some(epsilon), ..budget(1.0) });
-        let refused = ledger.would_allow(&[QueryBatch::new(event(0.9), 10, 100)], limit);
-        assert!(matches!(refused, Err(LedgerError::Refused { .. })), "{epsilon}: {refused:?}");
-        assert!(ledger.charge_once(&request("q", &event(0.9), limit)).is_err(), "{epsilon}");
-    }
-    assert_eq!(ledger.statement().expect("a ledger").queries, 0);
-}
-
-#[test]
 fn charges_of_one_kind_stay_of_one_kind() {
     // A gamma that an inexact decimal parser would not read back.
     let gamma = InverseScale::new(0.469_863_054_823_844_44).expect("valid");
@@ -259,15 +225,6 @@ fn charges_of_one_kind_stay_of_one_kind() {
     whole.charge("whole", &event, 10, 60).expect("within");
     let [parts, whole] = [parts, whole].map(|ledger| ledger.statement().expect("a ledger").spent_epsilon);
     assert_eq!(parts, whole);
-}
-
-#[test]
-fn more_queries_than_are_composed_are_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let ledger = fresh(folder.path(), 1e9);
-    let refused = ledger.charge("q", &event(0.9), 10, usize::MAX).expect_err("too many");
-    assert!(refused.to_string().contains("at most 1000000"), "{refused}");
-    assert_eq!(ledger.statement().expect("a ledger").queries, 0);
 }
 
 #[test]
@@ -323,9 +280,10 @@ fn half_a_line_is_reported() {
     assert!(torn.line == 3 && torn.bytes > 100, "{torn:?}");
     let TornLine { line, .. } = torn;
     // The next charge replaces it, and says so.
-    assert_eq!(ledger.charge("third", &event(0.9), 10, 10).expect("within budget").torn, Some(torn));
-    assert_eq!(ledger.statement().expect("readable").torn, None);
-    assert_eq!(ledger.statement().expect("readable").charges.len() + 1, line);
+    let after = ledger.charge("third", &event(0.9), 10, 5).expect("within budget");
+    assert_eq!((after.torn, after.queries), (Some(torn), 15));
+    let after = Ledger::open(&path).and_then(|ledger| ledger.statement()).expect("whole again");
+    assert_eq!((after.torn, after.queries, after.charges.len() + 1), (None, 15, line));
 }
 
 #[test]
@@ -408,20 +366,10 @@ fn checks_are_charged_from_the_file_for_less_than_answers() {
     assert!(checks < 0.8 * answers, "{checks} {answers}");
     // Both kinds in one ledger; the same noise is charged once, and only for the same kind.
     let ledger = Ledger::create(&folder.path().join("both"), budget(10.0)).expect("a ledger");
-    let request = |event| ChargeRequest {
-        label: "q",
-        event,
-        classes: Some(10),
-        queries: 640,
-        party: None,
-        question: "one",
-        noise_digest: "two",
-        is_only: false,
-        limit: None,
-    };
-    ledger.charge_once(&request(&check)).expect("within");
-    assert_eq!(ledger.charge_once(&request(&check)).expect("charged already").queries, 640);
-    assert!(matches!(ledger.charge_once(&request(&argmax)), Err(LedgerError::Refused { .. })));
+    let of = |event| ChargeRequest { queries: 640, question: "one", noise_digest: "two", ..request("q", event, None) };
+    ledger.charge_once(&of(&check)).expect("within");
+    assert_eq!(ledger.charge_once(&of(&check)).expect("charged already").queries, 640);
+    assert!(matches!(ledger.charge_once(&of(&argmax)), Err(LedgerError::Refused { .. })));
     let both = ledger.charge("answers", &argmax, 10, 100).expect("within");
     assert!(both.spent_epsilon > checks && both.charges.len() == 2);
 }
@@ -450,11 +398,11 @@ fn rounds_of_a_party_compose_for_one_teacher_and_for_all_its_votes() {
 
     let both = open().charge_once(&of_party("second", &second, 10, [2, 100])).expect("no limit");
     let direct = |sizes: [usize; 2]| {
-        let mut accountant = EventAccountant::new();
+        let mut filter = PrivacyFilter::new(Budget { epsilon: None, delta });
         for ((event, queries), size) in [(first, 20), (second, 10)].into_iter().zip(sizes) {
-            accountant.compose_batch(QueryBatch::new(teachers(event, size), 10, queries));
+            filter.compose(&QueryBatch::new(teachers(event, size), 10, queries));
         }
-        accountant.epsilon(delta).expect("an epsilon")
+        filter.fixed_epsilon()
     };
     let party = both.party.expect("a party");
     assert!((both.fixed_epsilon / direct([1, 1]) - 1.0).abs() < 1e-9, "{}", both.claim);
@@ -511,17 +459,9 @@ fn a_party_of_one_teacher_is_not_named() {
 fn a_party_without_a_claim_is_not_charged() {
     let folder = tempfile::tempdir().expect("a folder");
     let (ledger, event) = (fresh(folder.path(), 100.0), event(0.9));
-    for (sizes, classes, words) in [
-        ([0, 5], Some(10), "party_teachers is 0, expected 1 to 5"),
-        ([6, 5], Some(10), "party_teachers is 6, expected 1 to 5"),
-        ([(1 << 20) + 1, usize::MAX], Some(10), "expected 1 to 1048576"),
-        ([2, 5], None, "classes is unknown, expected 2 to 256"),
-        ([2, 5], Some(257), "classes is 257, expected 2 to 256"),
-    ] {
-        let request = ChargeRequest { classes, ..of_party("q", &event, 1, sizes) };
-        let refused = ledger.charge_once(&request).expect_err(words).to_string();
-        assert!(refused.contains(words), "{refused}");
-    }
+    // `a_party_without_a_claim_is_refused` in `ledger/lines.rs` has all cases.
+    let refused = ledger.charge_once(&of_party("q", &event, 1, [6, 5])).expect_err("six of five").to_string();
+    assert!(refused.contains("party_teachers is 6, expected 1 to 5"), "{refused}");
     assert_eq!(ledger.statement().expect("readable").queries, 0);
     // The same noise for a larger party than the one that was charged.
     let same = |teachers| ChargeRequest { noise_digest: "a", ..of_party("q", &event, 1, [teachers, 5]) };

@@ -7,6 +7,20 @@ use crate::MechanismError;
 /// The largest number of teachers that share noise.
 pub(crate) const MAX_TEACHERS: usize = 1_000_000;
 
+/// Checks a number of teachers that share noise.
+pub(crate) fn check_teachers(found: usize) -> Result<(), MechanismError> {
+    match found {
+        1..=MAX_TEACHERS => Ok(()),
+        _ => Err(MechanismError::Teachers { found, max: MAX_TEACHERS }),
+    }
+}
+
+/// Checks the shape of summed Laplace noise, at most 2: that of the difference of two classes' noise of all teachers.
+pub(crate) fn checked_shape(found: f64) -> Result<f64, MechanismError> {
+    const MAX: f64 = 2.0;
+    if found > 0.0 && found <= MAX { Ok(found) } else { Err(MechanismError::Shape { found, max: MAX }) }
+}
+
 /// Converts a checked number from and into its value, for serde.
 macro_rules! as_number {
     ($type:ty, $number:ty) => {

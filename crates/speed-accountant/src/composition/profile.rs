@@ -18,7 +18,6 @@ pub struct PrivacyLossDistribution {
     /// Place on the grid of the first mass.
     pub(super) first: i64,
     pub(super) masses: Vec<f64>,
-    /// Probability of an infinite loss.
     pub(super) infinite: f64,
 }
 
@@ -29,14 +28,12 @@ impl PrivacyProfile {
         Self::of_values(step, Self::places(step, half).map(excess).collect())
     }
 
-    /// Creates a profile of `values` at the places of the grid.
     pub(crate) fn of_values(step: f64, values: Vec<f64>) -> Self {
         // No excess is more than 1, so NaN becomes 1.
         let sound = |value: f64| if value.is_nan() { 1.0 } else { value.clamp(0.0, 1.0) };
         Self { step, excess: values.into_iter().map(sound).collect() }
     }
 
-    /// Returns the places `epsilon` of the grid.
     pub(crate) fn places(step: f64, half: usize) -> impl Iterator<Item = f64> {
         let half = half as i64;
         (-half..=half).map(move |j| j as f64 * step)

@@ -191,7 +191,6 @@ impl VotesModel {
         Ok(Self(Kind::Pilot { teachers, votes }))
     }
 
-    /// Returns whether the model is a pilot of exactly this number of queries.
     pub(super) fn is_pilot_of(&self, queries: usize) -> bool {
         matches!(&self.0, Kind::Pilot { votes, .. } if votes.len() == queries)
     }

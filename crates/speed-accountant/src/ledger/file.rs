@@ -127,20 +127,7 @@ impl Ledger {
         classes: impl Into<Option<usize>>,
         queries: usize,
     ) -> Result<Statement, LedgerError> {
-        let classes = classes.into();
-        let (party, limit) = (None, None);
-        let request = ChargeRequest {
-            label,
-            event,
-            classes,
-            queries,
-            party,
-            question: "",
-            noise_digest: "",
-            is_only: false,
-            limit,
-        };
-        self.charge_once(&request)
+        self.charge_once(&ChargeRequest::new(label, event, classes.into(), queries))
     }
 
     /// Charges like [`Self::charge`], unless answers with this noise are already charged. Checks the caller's limit as
@@ -302,7 +289,6 @@ impl Ledger {
     }
 }
 
-/// Creates a filter that has composed these charges.
 fn filter(budget: Budget, charges: &[Charge]) -> PrivacyFilter {
     let mut filter = PrivacyFilter::new(budget);
     charges.iter().for_each(|charge| filter.compose(&charge.batch()));

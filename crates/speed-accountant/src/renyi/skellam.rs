@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use speed_mechanism::{HonestRatio, Lattice, NoiseDeviation, Skellam};
 
+use crate::logarithms::log_sum_exp;
 use crate::memo::Memo;
 use crate::sound::at_least_zero;
 
@@ -42,7 +43,6 @@ impl SkellamCurve {
         Self::Exact(SkellamSum::up_to(noise, TABLE))
     }
 
-    /// Returns the divergence of order `order`.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         match self {
             Self::Exact(sum) if order <= TABLE => sum.rdp(order),
@@ -75,15 +75,11 @@ impl SkellamSum {
     /// Returns `2 / (order - 1) ln sum_k p(k)^order p(k - 1)^{1 - order}`: two counts move by one vote each.
     fn rdp(&self, order: f64) -> f64 {
         let reach = self.lattice.reach() as i64;
-        let terms: Vec<f64> = (1 - reach..reach)
-            .map(|k| {
-                let here = self.lattice.log_pmf(k);
-                here + (order - 1.0) * (here - self.lattice.log_pmf(k - 1))
-            })
-            .collect();
-        let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let log_sum = largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln();
-        at_least_zero(2.0 / (order - 1.0) * log_sum)
+        let terms = (1 - reach..reach).map(|k| {
+            let here = self.lattice.log_pmf(k);
+            here + (order - 1.0) * (here - self.lattice.log_pmf(k - 1))
+        });
+        at_least_zero(2.0 / (order - 1.0) * log_sum_exp(terms))
     }
 }
 
