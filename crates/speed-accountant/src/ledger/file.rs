@@ -266,18 +266,30 @@ impl Ledger {
 
     /// Returns the error about the ledger's own budget, or about the caller's limit.
     fn over_budget(&self, error: AccountError, of_limit: bool) -> LedgerError {
-        match error {
-            AccountError::OverBudget { queries, would_be, budget, delta, spent, rule } => {
-                let (path, limit) = (self.path.clone(), format!("--epsilon {budget} --delta {delta:e}"));
-                let calibrate = match of_limit {
-                    _ if path == Path::new(NEW) => format!("--budget {limit}"),
-                    true => format!("--ledger {} {limit}", printable_path(&path)),
-                    false => format!("--ledger {}", printable_path(&path)),
-                };
-                LedgerError::OverBudget { path, queries, would_be, budget, delta, spent, rule, calibrate }
-            }
-            error => error.into(),
-        }
+        let AccountError::OverBudget { queries, would_be, budget, delta, spent, rule } = error else {
+            return error.into();
+        };
+        let path = self.path.clone();
+        let reason = if would_be.is_infinite() {
+            format!(
+                "with {queries} more queries, no finite epsilon is known at delta {delta:e} and the budget's epsilon of {budget}: \
+                 the samplers' distance from exact noise exceeds delta, or the noise is too small; nothing was charged; a ledger \
+                 with a larger delta or a smaller budget, or more noise, may allow them"
+            )
+        } else {
+            let limit = format!("--epsilon {budget} --delta {delta:e}");
+            let calibrate = match of_limit {
+                _ if path == Path::new(NEW) => format!("--budget {limit}"),
+                true => format!("--ledger {} {limit}", printable_path(&path)),
+                false => format!("--ledger {}", printable_path(&path)),
+            };
+            format!(
+                "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} \
+                 ({spent:.6} is spent); nothing was charged; the rule: {rule}; `speed calibrate {calibrate} --queries {queries}`, \
+                 with the charge's own ratio, teachers, classes and threshold, finds noise that the budget allows"
+            )
+        };
+        LedgerError::OverBudget { path, budget, reason }
     }
 
     fn io(&self, action: &'static str) -> impl Fn(std::io::Error) -> LedgerError + '_ {

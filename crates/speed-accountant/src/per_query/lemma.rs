@@ -106,15 +106,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn full_noise_costs_exactly_two_gamma_and_the_limit_is_continuous() {
-        for noise in [Mechanism::laplace as fn(InverseScale) -> Mechanism, Mechanism::discrete_laplace] {
-            let gamma = InverseScale::new(0.1).expect("valid");
-            assert_eq!(per_query_epsilon(&PrivacyEvent::new(noise(gamma), HonestRatio::ALL)), 0.2);
-            let nearly = HonestRatio::new(1.0 - 1e-9).expect("valid");
-            let found = per_query_epsilon(&PrivacyEvent::new(noise(gamma), nearly));
-            assert!((found - 0.2).abs() < 1e-8, "{found}");
-        }
-    }
 }
