@@ -123,7 +123,8 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
     let mut found = None;
     if kind == MechanismKind::DiscreteLaplace {
         found = Some(at(MIN_SCALE_OF_THREE_ANSWERS)?).filter(good);
-        *if found.is_some() { &mut widest } else { &mut narrowest } = MIN_SCALE_OF_THREE_ANSWERS;
+        let end = if found.is_some() { &mut widest } else { &mut narrowest };
+        *end = MIN_SCALE_OF_THREE_ANSWERS;
     }
     let (mut scale, mut account) = match found.map_or_else(|| at(widest), Ok)? {
         (scale, Some(account)) if target.is_met(&account) => (scale, account),

@@ -89,7 +89,7 @@ fn half_line(from: f64, scale: f64, precision: Precision) -> impl Iterator<Item 
     nodes.map(move |&(x, weight)| (AnchoredPoint { anchor: from, offset: x * scale }, weight * scale.abs()))
 }
 
-fn interval(from: f64, to: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
+pub(crate) fn interval(from: f64, to: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
     let length = to - from;
     precision.select(&FINITE).iter().enumerate().flat_map(move |(i, &(distance, weight))| {
         let right = (AnchoredPoint { anchor: to, offset: -distance * length }, weight * length);
