@@ -169,7 +169,7 @@ proptest! {
         let widest = if kind == MechanismKind::Skellam { 100.0 } else { 1e6 };
         let noise = kind.with_scale(if kind.is_inverse() { scale.clamp(1e-3, 1e6) } else { scale.clamp(0.01, widest) });
         let noise = noise.expect("in range");
-        let rows = rows.repeat(times);
+        let rows = vec![rows; times].concat();
         let answer = || -> Result<Account, AccountError> {
             let event = PrivacyEvent::new(noise, tau(ratio)).with_sampling_total_variation(distance)?;
             let event = threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold))?;

@@ -45,7 +45,7 @@ pub(crate) fn check(case: &Case) -> Report {
     });
     judge("fixed beforehand", &|| {
         let batches = case.runs.iter().map(|(row, times)| Ok(QueryBatch::new(case.event()?, row.len(), *times)));
-        fixed(case, &batches.collect::<Result<Vec<_>, _>>()?)
+        fixed(case, &batches.collect::<Result<Vec<_>, AccountError>>()?)
     });
     if case.event().is_ok_and(|event| event.mechanism().gamma().is_some()) {
         judge("of two kinds", &|| of_two_kinds(case));
