@@ -163,13 +163,12 @@ fn run(seed: u64, number: u64, summary: &Mutex<Summary>, shown: bool) {
     // The fixed sample has a test of its own for empty votes.
     let with_empty_votes = number >= SAMPLE && random.chance(0.25);
     let case = if with_empty_votes { draw::with_empty_votes(case, &mut random) } else { case };
-    let what = format!("{case:?}");
     if shown {
-        say(&what);
+        say(&format!("{case:?}"));
     }
-    summary.lock().expect("no worker failed").begin(what.clone());
+    summary.lock().expect("no worker failed").begin(case.name.clone());
     let report = check(&case);
     let mut summary = summary.lock().expect("no worker failed");
-    summary.end(&what);
+    summary.end(&case.name);
     summary.add(kind, report);
 }

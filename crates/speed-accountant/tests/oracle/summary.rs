@@ -34,12 +34,12 @@ impl Summary {
         }
     }
 
-    pub(crate) fn begin(&mut self, what: String) {
-        self.running.insert(what, Instant::now());
+    pub(crate) fn begin(&mut self, name: String) {
+        self.running.insert(name, Instant::now());
     }
 
-    pub(crate) fn end(&mut self, what: &str) {
-        self.running.remove(what);
+    pub(crate) fn end(&mut self, name: &str) {
+        self.running.remove(name);
     }
 
     pub(crate) fn add(&mut self, kind: Kind, report: Report) {
