@@ -6,10 +6,11 @@
 use speed_accountant::calibrate::{Target, calibrate_coins_of_teacher};
 use speed_accountant::forecast::{Agreement, AnswerForecast, Forecast, QueryVotes, VotesModel};
 use speed_accountant::{
-    AccountError, Accountant, Adversary, Bound, Delta, HonestRatio, InverseScale, Mechanism, NoiseCoins,
+    AccountError, Accountant, Adversary, Bound, Delta, HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins,
     NoiseDeviation, NoiseGenerator, PrivacyEvent,
 };
 use speed_core::Randomness;
+use speed_mechanism::MechanismKind::{Binomial, DiscreteLaplace, Gaussian, Laplace, Skellam};
 use speed_mechanism::{BinomialShare, NoiseShare, SkellamShare};
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -21,16 +22,8 @@ fn all(mechanism: Mechanism) -> PrivacyEvent {
     PrivacyEvent::new(mechanism, HonestRatio::ALL)
 }
 
-fn binomial(coins: u64) -> Mechanism {
-    Mechanism::binomial(NoiseCoins::new(coins).expect("valid"))
-}
-
-fn laplace(gamma: f64) -> Mechanism {
-    Mechanism::discrete_laplace(InverseScale::new(gamma).expect("valid"))
-}
-
-fn gaussian(sigma: f64) -> Mechanism {
-    Mechanism::gaussian(NoiseDeviation::new(sigma).expect("valid"))
+fn noise(kind: MechanismKind, scale: f64) -> Mechanism {
+    kind.with_scale(scale).expect("valid")
 }
 
 fn votes(counts: &[u32], right: usize) -> QueryVotes {
@@ -53,8 +46,8 @@ fn enumerated(votes: &QueryVotes, pmf: &[f64], threshold: Option<i64>) -> f64 {
 #[test]
 fn little_noise_is_enumerated_with_all_ties_and_thresholds() {
     let mut compared = 0;
-    let tossed = [1, 3, 6, 9].map(|coins| (binomial(coins), heads_of(coins)));
-    for (noise, pmf) in tossed.into_iter().chain([(laplace(1.5), pmf(1.5, 1.0, 24))]) {
+    let tossed = [1, 3, 6, 9].map(|coins| (noise(Binomial, coins as f64), heads_of(coins)));
+    for (noise, pmf) in tossed.into_iter().chain([(noise(DiscreteLaplace, 1.5), pmf(1.5, 1.0, 24))]) {
         for counts in [&[4, 3][..], &[3, 3], &[2, 5], &[4, 3, 3], &[3, 4, 3], &[2, 2, 2], &[0, 7, 1], &[1, 2, 3]] {
             for right in 0..counts.len() {
                 for threshold in [None, Some(4), Some(2)] {
@@ -74,7 +67,10 @@ fn little_noise_is_enumerated_with_all_ties_and_thresholds() {
     // Four classes.
     for right in 0..4 {
         let votes = votes(&[3, 4, 4, 2], right);
-        let found = AnswerForecast::new(&all(laplace(1.5))).expect("noise").wrong(&votes).expect("a probability");
+        let found = AnswerForecast::new(&all(noise(DiscreteLaplace, 1.5)))
+            .expect("noise")
+            .wrong(&votes)
+            .expect("a probability");
         assert!((found - enumerated(&votes, &pmf(1.5, 1.0, 9), None)).abs() < 1e-5, "{right}: {found}");
     }
 }
@@ -91,16 +87,11 @@ fn the_samplers_give_the_forecast_share_of_right_labels() {
     // Each case: the noise, the draw of the noise of all teachers, the votes with the right class.
     type Draw<'a> = Box<dyn Fn(&mut NoiseGenerator) -> i64 + 'a>;
     let cases: [(Mechanism, Draw<'_>, &[u32], usize); 5] = [
-        (binomial(1000), Box::new(|rng| coins.sample_sum(250, rng)), &[100, 120, 30], 1),
-        (binomial(1000), Box::new(|rng| coins.sample_sum(250, rng)), &[90, 80, 80, 0, 0, 0, 0, 0, 0, 0], 0),
-        (binomial(75), Box::new(|rng| odd.sample_sum(25, rng)), &[9, 9, 7], 1),
-        (laplace(0.1), Box::new(|rng| (0..25).map(|_| shares.sample(rng)).sum()), &[5, 2, 18], 2),
-        (
-            Mechanism::skellam(NoiseDeviation::new(9.0).expect("valid")),
-            Box::new(|rng| skellam.sample_sum(25, rng)),
-            &[12, 13, 0, 0],
-            1,
-        ),
+        (noise(Binomial, 1000.0), Box::new(|rng| coins.sample_sum(250, rng)), &[100, 120, 30], 1),
+        (noise(Binomial, 1000.0), Box::new(|rng| coins.sample_sum(250, rng)), &[90, 80, 80, 0, 0, 0, 0, 0, 0, 0], 0),
+        (noise(Binomial, 75.0), Box::new(|rng| odd.sample_sum(25, rng)), &[9, 9, 7], 1),
+        (noise(DiscreteLaplace, 0.1), Box::new(|rng| (0..25).map(|_| shares.sample(rng)).sum()), &[5, 2, 18], 2),
+        (noise(Skellam, 9.0), Box::new(|rng| skellam.sample_sum(25, rng)), &[12, 13, 0, 0], 1),
     ];
     for (noise, draw, counts, right) in &cases {
         let wrong = |right: usize, counts: &[u32]| {
@@ -144,7 +135,7 @@ fn gaussian_noise_gives_the_published_shares() {
         let forecast = |histogram: &dyn Fn(u32) -> Vec<u32>| {
             let leads = (0..10).map(|i| 907 + (69 * i) / 9);
             let pilot = VotesModel::pilot(leads.map(histogram).collect(), 1000).expect("a pilot");
-            Forecast::new(&all(gaussian(number(row[0]))), &pilot, 1000, 10).expect("a forecast")
+            Forecast::new(&all(noise(Gaussian, number(row[0]))), &pilot, 1000, 10).expect("a forecast")
         };
         let most = forecast(&|lead| {
             let right = (1000 + lead).div_ceil(2);
@@ -172,23 +163,23 @@ fn integer_noise_is_close_to_continuous_noise_of_its_deviation() {
     for model in [VotesModel::even(agreement, 10).expect("valid"), VotesModel::one_rival(agreement, 10).expect("valid")]
     {
         let share = |mechanism| Forecast::new(&all(mechanism), &model, 400, 50).expect("a forecast").right_share;
-        let expected = share(gaussian(100.0));
-        for noise in [binomial(40_000), Mechanism::skellam(NoiseDeviation::new(100.0).expect("valid"))] {
+        let expected = share(noise(Gaussian, 100.0));
+        for noise in [noise(Binomial, 40_000.0), noise(Skellam, 100.0)] {
             // A tie has a probability of about 1 / (2 sqrt(pi) 100).
             assert!((share(noise) - expected).abs() < 0.004, "{noise}: {} and {expected}", share(noise));
         }
     }
     // The widest noise takes a moment, too.
-    let wide = Mechanism::skellam(NoiseDeviation::new(100_000.0).expect("valid"));
+    let wide = noise(Skellam, 100_000.0);
     let model = VotesModel::one_rival(agreement, 10).expect("valid");
-    let [integer, continuous] = [wide, gaussian(100_000.0)]
+    let [integer, continuous] = [wide, noise(Gaussian, 100_000.0)]
         .map(|noise| Forecast::new(&all(noise), &model, 1_000_000, 50).expect("a forecast").right_share);
     assert!((integer - continuous).abs() < 1e-5, "{integer} and {continuous}");
 }
 
 #[test]
 fn continuous_noise_is_right_half_of_the_time_without_a_lead() {
-    for noise in [gaussian(3.0), Mechanism::laplace(InverseScale::new(0.1).expect("valid"))] {
+    for noise in [noise(Gaussian, 3.0), noise(Laplace, 0.1)] {
         let forecast = AnswerForecast::new(&all(noise)).expect("noise");
         let wrong = |counts: &[u32], right| forecast.wrong(&votes(counts, right)).expect("a probability");
         assert!((wrong(&[5, 5], 0) - 0.5).abs() < 1e-9 && (wrong(&[5, 5, 5, 5], 2) - 0.75).abs() < 1e-9);
@@ -197,8 +188,7 @@ fn continuous_noise_is_right_half_of_the_time_without_a_lead() {
         assert!((sum - 1.0).abs() < 1e-9, "{noise}: {sum}");
     }
     let tau = HonestRatio::new(0.05).expect("valid");
-    let refused =
-        AnswerForecast::new(&PrivacyEvent::new(Mechanism::laplace(InverseScale::new(0.1).expect("valid")), tau));
+    let refused = AnswerForecast::new(&PrivacyEvent::new(noise(Laplace, 0.1), tau));
     assert!(refused.err().expect("refused").to_string().starts_with("q by integration cannot be reached"));
 }
 
@@ -206,7 +196,7 @@ fn continuous_noise_is_right_half_of_the_time_without_a_lead() {
 fn a_pilot_keeps_its_queries_and_other_numbers_are_drawn_from_it() {
     let histograms = vec![vec![60, 40, 0], vec![34, 33, 33], vec![100, 0, 0]];
     let pilot = VotesModel::pilot(histograms, 100).expect("a pilot");
-    let event = all(binomial(2000));
+    let event = all(noise(Binomial, 2000.0));
     let three = Forecast::new(&event, &pilot, 100, 3).expect("a forecast");
     let argmax = AnswerForecast::new(&event).expect("noise");
     let right: Vec<f64> =
@@ -236,7 +226,7 @@ fn one_coin_fewer_of_each_teacher_costs_more_than_the_target() {
         let found = calibrate_coins_of_teacher(teachers, queries, &target).expect("coins");
         let coins = found.scale as u64 / teachers as u64;
         let account = |coins: u64| {
-            let event = PrivacyEvent::new(binomial(coins * teachers as u64), target.tau);
+            let event = PrivacyEvent::new(noise(Binomial, (coins * teachers as u64) as f64), target.tau);
             Accountant::new(event, target.delta).account_queries(queries).expect("an account").epsilon
         };
         assert!(coins > 1 && account(coins) <= epsilon && account(coins - 1) > epsilon, "{coins}");
