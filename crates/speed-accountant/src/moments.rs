@@ -198,7 +198,7 @@ mod tests {
             .collect();
         // The tolerance of the searched epsilon is the tolerance of its block.
         for (tau, tolerance) in [("1", 1e-9), ("0.9", 1e-4), ("0.7", 1e-7)] {
-            let of_tau = |row: &&Value| row["gamma"] == 0.1 && row["tau"].to_string() == tau;
+            let of_tau = |row: &&Value| row["gamma"] == 0.1 && row["tau"].as_f64() == tau.parse().ok();
             let stars = all["eps_star"]["rows"].as_array().expect("rows");
             let star = stars.iter().find(of_tau).map_or(0.2, |row| row["eps_star"].as_f64().expect("a number"));
             let found = (1..=25)
