@@ -29,7 +29,11 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
     let distinct = merged(groups);
     match distinct.as_slice() {
         [] => 0.0,
-        [one] => least_epsilon_of_group(one, delta),
+        [one] if one.is_pure() && !one.event.is_of_party() => one.least_epsilon_of_pure(delta).0,
+        [one] => {
+            let found = tight(delta).whatever_the_votes(&one.event, one.epsilon, one.classes(), one.queries);
+            found.map_or(f64::INFINITY, |found| found.best.epsilon)
+        }
         several => least_bound_of_kinds(several, delta).best.epsilon,
     }
 }
@@ -59,14 +63,8 @@ pub(crate) fn least_bound_of_kinds(distinct: &[QueryGroup], delta: f64) -> Epsil
     }
 }
 
-/// Finds the least epsilon known here of queries of one kind.
-pub(crate) fn least_epsilon_of_group(group: &QueryGroup, delta: f64) -> f64 {
-    if group.is_pure() && !group.event.is_of_party() {
-        return group.least_epsilon_of_pure(delta).0;
-    }
-    let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };
-    let found = least.whatever_the_votes(&group.event, group.epsilon, group.classes(), group.queries);
-    found.map_or(f64::INFINITY, |found| found.best.epsilon)
+fn tight(delta: f64) -> LeastEpsilon {
+    LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta }
 }
 
 /// Finds the order of the least epsilon that sums of moments give.
@@ -78,7 +76,6 @@ fn by_moments(groups: &[QueryGroup], delta: f64) -> Best {
         let parts: Vec<_> = groups.iter().map(|group| (of(group, left_out), group.queries as f64)).collect();
         move |l: f64| parts.iter().map(|(moments, times)| times * moments(l)).sum::<f64>()
     };
-    let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };
-    let best = least.of_moments(sum(QueryGroup::estimates), sum(QueryGroup::moments));
+    let best = tight(delta).of_moments(sum(QueryGroup::estimates), sum(QueryGroup::moments));
     best.unwrap_or(Best { order: 0.0, epsilon: f64::INFINITY, at_edge: false })
 }

@@ -14,6 +14,11 @@ fn close(a: f64, b: f64, most: f64) -> bool {
     (a - b).abs() <= most
 }
 
+/// Returns integer Laplace noise without a threshold.
+fn law(gamma: f64, secret: f64, known: f64) -> Law {
+    Law { noise: MechanismKind::DiscreteLaplace, gamma, secret, known, threshold: None }
+}
+
 #[test]
 fn noise_of_any_shape_is_a_convolution() {
     for (gamma, shape) in [(0.1, 0.004), (0.1, 0.7), (0.3, 1.9), (2.0, 0.01), (5.0, 1.3)] {
@@ -44,7 +49,7 @@ fn answers_are_as_likely_as_in_an_enumeration() {
         (0.75, vec![0, 5, 0], Some(6)),
         (1.0, vec![1, 0, 4], Some(-9)),
     ] {
-        let law = Law { noise: MechanismKind::DiscreteLaplace, gamma, secret, known: 0.0, threshold };
+        let law = Law { threshold, ..law(gamma, secret, 0.0) };
         let found = View::new(law, &votes).log_probabilities(&votes);
         let plain = answers(&votes, &pmf(gamma, secret, reach), threshold);
         for (found, plain) in found.iter().zip(plain) {
@@ -60,7 +65,7 @@ fn two_views_of_two_classes_agree() {
         for votes in [[5, 5], [9, 1], [0, 10]] {
             for known in [0.0, 0.4] {
                 let gamma = if known > 0.0 { 3.0 } else { gamma };
-                let law = Law { noise: MechanismKind::DiscreteLaplace, gamma, secret: 0.6, known, threshold: None };
+                let law = law(gamma, 0.6, known);
                 let silent = Law { threshold: Some(-3_000), ..law };
                 let (a, b) = (View::new(law, &votes), View::new(silent, &votes));
                 for there in neighbours(&votes, 11) {
@@ -82,11 +87,8 @@ fn two_views_of_two_classes_agree() {
 fn known_noise_of_three_classes_is_as_in_an_enumeration() {
     let (gamma, secret, known, reach) = (2.0, 0.5, 0.25, 14i64);
     let (votes, there) = ([2, 1, 1], [1, 1, 2]);
-    let view = View::new(Law { noise: MechanismKind::DiscreteLaplace, gamma, secret, known, threshold: None }, &votes);
-    let unknown = View::new(
-        Law { noise: MechanismKind::DiscreteLaplace, gamma, secret, known: 0.0, threshold: None },
-        &[-2 * reach, 2 * reach, 0],
-    );
+    let view = View::new(law(gamma, secret, known), &votes);
+    let unknown = View::new(law(gamma, secret, 0.0), &[-2 * reach, 2 * reach, 0]);
     let noise = pmf(gamma, known, reach);
     for epsilon in [0.0f64, 1.0, 3.0] {
         let pairs = view.log_probabilities(&votes);
@@ -192,12 +194,11 @@ fn a_single_query_is_solved_by_hand() {
 
 #[test]
 fn the_grid_is_a_little_below_the_exact_composition() {
-    let law = |gamma| Law { noise: MechanismKind::DiscreteLaplace, gamma, secret: 0.6, known: 0.0, threshold: None };
     for (gamma, gap, k, delta) in
         [(0.1, 0, 50, 1e-5), (0.1, 30, 1_000, 1e-5), (1.0, 4, 200, 1e-30), (5.0, 0, 3_000, 0.1), (30.0, 2, 10, 1e-60)]
     {
         let votes = [50 + gap, 50];
-        let view = View::new(law(gamma), &votes);
+        let view = View::new(law(gamma, 0.6, 0.0), &votes);
         for there in neighbours(&votes, 100 + gap) {
             let pair = outcomes(&view.log_probabilities(&votes), &view.log_probabilities(&there));
             let runs = [(pair, k)];
@@ -215,10 +216,7 @@ fn the_grid_is_a_little_below_the_exact_composition() {
 #[test]
 fn different_runs_are_enumerated_and_put_on_a_grid() {
     let view = |votes: [i64; 2], there: [i64; 2]| {
-        let view = View::new(
-            Law { noise: MechanismKind::DiscreteLaplace, gamma: 0.4, secret: 0.5, known: 0.0, threshold: None },
-            &votes,
-        );
+        let view = View::new(law(0.4, 0.5, 0.0), &votes);
         outcomes(&view.log_probabilities(&votes), &view.log_probabilities(&there))
     };
     let runs = [(view([7, 6], [6, 7]), 30), (view([3, 10], [4, 9]), 11), (view([7, 6], [8, 5]), 5)];
