@@ -2,7 +2,7 @@
 //! query are composed; with other noise among the queries, moments are added up.
 
 use crate::assumption::{Bound, NeighbouringRelation};
-use crate::composition::{Composition, best_tilt, optimal_epsilon_of};
+use crate::composition::{composed, optimal_epsilon_of};
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound};
 use crate::least_epsilon::{LEFT_OUT, LeastEpsilon, left_out};
 use crate::orders::Best;
@@ -48,19 +48,10 @@ pub(crate) fn least_bound_of_kinds(distinct: &[QueryGroup], delta: f64) -> Epsil
     let closed = optimal_epsilon_of(&pure, delta).min(sum * (1.0 + 1e-12));
     let epsilons = || pure.iter().map(|pure| pure.0);
     let step = (epsilons().fold(f64::INFINITY, f64::min) / MIN_STEPS).max(epsilons().fold(0.0, f64::max) / MAX_STEPS);
-    let convolved = distinct.iter().map(|group| group.losses(step)).collect::<Option<Vec<_>>>().and_then(|parts| {
-        let parts = parts.concat();
-        let tilt = best_tilt(&parts, delta);
-        Some((Composition::new(&parts, tilt)?.epsilon(delta), tilt))
-    });
-    let bound = |(epsilon, order), method| {
-        let best = Best { order, epsilon, at_edge: false };
-        EpsilonBound { best, method, data_dependent_queries: 0 }
-    };
-    match convolved.filter(|convolved| convolved.0 < closed) {
-        Some(convolved) => bound(convolved, CompositionMethod::LossDistributions),
-        None => bound((closed, 0.0), CompositionMethod::Optimal),
-    }
+    let parts = distinct.iter().map(|group| group.losses(step)).collect::<Option<Vec<_>>>();
+    let convolved = parts.and_then(|parts| composed(&parts.concat(), delta)).filter(|convolved| convolved.0 < closed);
+    let (epsilon, method, order) = convolved.unwrap_or((closed, CompositionMethod::Optimal, 0.0));
+    EpsilonBound { best: Best { order, epsilon, at_edge: false }, method, data_dependent_queries: 0 }
 }
 
 fn tight(delta: f64) -> LeastEpsilon {

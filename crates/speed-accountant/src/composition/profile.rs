@@ -39,12 +39,6 @@ impl PrivacyProfile {
         (-half..=half).map(move |j| j as f64 * step)
     }
 
-    /// Creates the profile of randomised response: the worst of any `epsilon`-private mechanism (Kairouz, Oh and
-    /// Viswanath 2015), on `half` steps up to `epsilon`.
-    pub fn pure(epsilon: f64, half: usize) -> Self {
-        Self::new(epsilon / half as f64, half, |at| pure_excess(epsilon, at))
-    }
-
     /// Returns the smaller of two upper bounds of one profile if both are on the same grid, else the first.
     #[must_use]
     pub(crate) fn min(mut self, other: &Self) -> Self {
@@ -109,8 +103,8 @@ impl PrivacyProfile {
     }
 }
 
-/// Computes [`PrivacyProfile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` for `alpha` of at least 1,
-/// and by symmetry below 1.
+/// Computes the profile of randomised response, the worst of any `epsilon`-private mechanism (Kairouz, Oh and Viswanath
+/// 2015), at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` for `alpha` of at least 1, and by symmetry below 1.
 pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
     // Divided by e^epsilon, so that nothing overflows.
     let share =
@@ -126,11 +120,6 @@ pub(crate) fn laplace_excess(gamma: f64, at: f64) -> f64 {
 }
 
 impl PrivacyLossDistribution {
-    /// Returns the distribution whose profile on a grid is that of a function, [`PrivacyProfile::connect`]ed.
-    pub(crate) fn of_profile(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
-        PrivacyProfile::new(step, half, excess).connect()
-    }
-
     /// Returns its own profile at `epsilon`, which is at least the profile of any mechanism that it dominates.
     pub fn delta(&self, epsilon: f64) -> f64 {
         let places = (self.first..).map(|place| place as f64 * self.step - epsilon);

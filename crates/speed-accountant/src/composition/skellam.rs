@@ -4,7 +4,7 @@
 use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
 
 use super::convolution::Composition;
-use super::profile::PrivacyLossDistribution;
+use super::profile::PrivacyProfile;
 use crate::sound::at_least_zero;
 
 /// Largest standard deviation of a count's noise for which a table is made.
@@ -64,8 +64,8 @@ pub(crate) fn skellam_epsilon(
     let allowed = NEGLIGIBLE * delta / f64::from(times);
     let half = (1..=MAX_STEPS / 8).map(|i| 8 * i).find(|&half| excess(half as f64 * step) < allowed)?;
     // The tables are accurate to eleven digits.
-    let part = PrivacyLossDistribution::of_profile(step, half, |at| excess(at) * (1.0 + 1e-10) + 1e-9 * allowed);
-    Some(Composition::new(&[(part, times)], tilt)?.epsilon(delta)).filter(|epsilon| epsilon.is_finite())
+    let profile = PrivacyProfile::new(step, half, |at| excess(at) * (1.0 + 1e-10) + 1e-9 * allowed);
+    Some(Composition::new(&[(profile.connect(), times)], tilt)?.epsilon(delta)).filter(|epsilon| epsilon.is_finite())
 }
 
 #[cfg(test)]
