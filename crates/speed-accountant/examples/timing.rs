@@ -1,14 +1,14 @@
 //! Warm running time of the accountant on real votes: `timing VOTES.npy A..B`, whose rows have no empty votes. Wall-clock time on all threads, or on
 //! RAYON_NUM_THREADS threads.
 
-use std::process::ExitCode;
+use std::error::Error;
 use std::time::Instant;
 
-use speed_accountant::{Accountant, Adversary, Bound, Delta, PrivacyEvent};
+use speed_accountant::{Account, AccountError, Accountant, Adversary, Bound, Delta, PrivacyEvent};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins};
 
 #[expect(clippy::print_stdout, reason = "a program that prints a table")]
-fn run() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (votes, rows) = arguments.next().zip(arguments.next()).ok_or("usage: timing VOTES.npy A..B")?;
     let (from, to) = rows.split_once("..").ok_or("expected A..B")?;
@@ -28,35 +28,23 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         for bound in [Bound::Paper, Bound::Outcome, Bound::Tight] {
             for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {
                 let accountant = accountant.with_bound(bound).with_adversary(assume);
-                let mut best = f64::INFINITY;
-                let mut epsilon = 0.0;
-                for _ in 0..5 {
-                    let start = Instant::now();
-                    epsilon = accountant.account(counts, teachers)?.epsilon;
-                    best = best.min(start.elapsed().as_secs_f64());
-                }
-                println!("{noise:<69} {bound:>8} {assume:>10}: {epsilon:.4} in {:.1} ms", 1e3 * best);
+                let (epsilon, best) = fastest(|| accountant.account(counts, teachers))?;
+                println!("{noise:<69} {bound:>8} {assume:>10}: {epsilon:.4} in {best:.1} ms");
             }
         }
-        let mut best = f64::INFINITY;
-        let mut epsilon = 0.0;
-        for _ in 0..5 {
-            let start = Instant::now();
-            epsilon = accountant.account_queries(counts.len())?.epsilon;
-            best = best.min(start.elapsed().as_secs_f64());
-        }
-        println!("{noise:<69} {:>19}: {epsilon:.4} in {:.1} ms", "without votes", 1e3 * best);
+        let (epsilon, best) = fastest(|| accountant.account_queries(counts.len()))?;
+        println!("{noise:<69} {:>19}: {epsilon:.4} in {best:.1} ms", "without votes");
     }
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "a program that says why it stopped")]
-fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
+/// Returns the epsilon of an account, and the least time of five in milliseconds.
+fn fastest(account: impl Fn() -> Result<Account, AccountError>) -> Result<(f64, f64), AccountError> {
+    let (mut epsilon, mut best) = (0.0, f64::INFINITY);
+    for _ in 0..5 {
+        let start = Instant::now();
+        epsilon = account()?.epsilon;
+        best = best.min(1e3 * start.elapsed().as_secs_f64());
     }
+    Ok((epsilon, best))
 }

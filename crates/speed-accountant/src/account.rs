@@ -67,11 +67,11 @@ pub struct Account {
     pub claim: String,
 }
 
-fn one() -> u32 {
+pub(crate) fn one() -> u32 {
     1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_one(teachers: &u32) -> bool {
+pub(crate) fn is_one(teachers: &u32) -> bool {
     *teachers == 1
 }

@@ -50,15 +50,6 @@ pub struct Accountant {
     checks: Option<Checks>,
 }
 
-/// The queries of a claim.
-#[derive(Clone, Copy)]
-struct Scope {
-    queries: usize,
-    per_query_epsilon: f64,
-    /// Number of teachers; `None` for a claim that does not depend on the votes.
-    teachers: Option<u64>,
-}
-
 impl Accountant {
     /// Creates an accountant with the tightest valid bounds.
     pub fn new(event: PrivacyEvent, delta: Delta) -> Self {
@@ -66,7 +57,9 @@ impl Accountant {
         Self { event, delta, assumptions, max_order: None, integrals: true, classes: None, checks: None }
     }
 
-    /// Creates an accountant with the paper's Algorithm 1: one direction, and the noise of the other teachers missing.
+    /// Creates an accountant with the paper's Algorithm 1, with its errata: Theorem 3 for each query and order, the sum over
+    /// queries, and the least tail bound `(alpha(l) - ln delta) / l` over `l = 1..=25`; one direction, and the noise of the
+    /// other teachers missing.
     pub fn paper(event: PrivacyEvent, delta: Delta) -> Self {
         Self::new(event, delta).with_relation(NeighbouringRelation::OneSided).with_bound(Bound::Paper)
     }
@@ -164,9 +157,7 @@ impl Accountant {
     /// - The checks do not fit the answers or the number of rows, or have no answers.
     /// - No finite epsilon is known.
     pub fn account(&self, counts: &[Vec<u32>], teachers: usize) -> Result<Account, AccountError> {
-        self.check()?;
-        self.check_answers()?;
-        self.check_given_votes()?;
+        self.check_at_votes()?;
         let votes = CheckedCounts::new(counts, teachers)?;
         if let Some(checks) = self.checks.filter(|checks| checks.queries != votes.queries()) {
             let (found, expected) = (votes.queries().to_string().into(), checks.queries.to_string().into());
@@ -194,8 +185,7 @@ impl Accountant {
             let without = least.whatever_the_votes(&self.event, epsilon, votes.classes, queries)?;
             Ok(if without.best.epsilon < at_votes.best.epsilon { without } else { at_votes })
         })?;
-        let scope = Scope { queries, per_query_epsilon: epsilon, teachers: Some(votes.teachers) };
-        self.claimed(scope, bound, None)
+        self.claimed(queries, epsilon, Some(votes.teachers), bound, None)
     }
 
     /// Accounts for `queries` queries with any votes, and with any number of classes unless [`Self::with_classes`] set
@@ -232,7 +222,7 @@ impl Accountant {
             Some(checks) => Ok(self.whatever_the_votes_after(checks, classes, queries, delta)),
             None => self.least(delta).whatever_the_votes(&self.event, epsilon, classes, queries),
         })?;
-        self.claimed(Scope { queries, per_query_epsilon: epsilon, teachers: None }, bound, None)
+        self.claimed(queries, epsilon, None, bound, None)
     }
 
     /// Releases the value of [`Self::account`] so that the value itself may be published: a smooth upper bound of the
@@ -252,9 +242,7 @@ impl Accountant {
         options: &ReleaseOptions,
         generator: &mut NoiseGenerator,
     ) -> Result<Account, AccountError> {
-        self.check()?;
-        self.check_answers()?;
-        self.check_given_votes()?;
+        self.check_at_votes()?;
         if self.checks.is_some() {
             let (found, expected) = ("answers after checks".into(), "answers without checks".into());
             return Err(AccountError::Checks { what: "release", found, expected });
@@ -276,8 +264,7 @@ impl Accountant {
         }
         let dependent = if released.helps { votes.queries() } else { 0 };
         let bound = EpsilonBound { data_dependent_queries: dependent, ..EpsilonBound::of_moments(best) };
-        let scope = Scope { queries: votes.queries(), per_query_epsilon: epsilon, teachers: Some(votes.teachers) };
-        both.claimed(scope, bound, Some(released.release))
+        both.claimed(votes.queries(), epsilon, Some(votes.teachers), bound, Some(released.release))
     }
 
     fn check(&self) -> Result<(), AccountError> {
@@ -295,17 +282,14 @@ impl Accountant {
         self.checks.map_or(Ok(()), |checks| checks.precede(&self.event, self.assumptions.bound))
     }
 
-    /// Checks that the queries have answers, which depend on all counts of a row.
-    fn check_answers(&self) -> Result<(), AccountError> {
-        if !self.event.is_check() {
-            return Ok(());
+    /// Checks an account at given votes: answers depend on all counts of a row, and bounds for neighbours that differ in
+    /// several teachers hold for any votes.
+    fn check_at_votes(&self) -> Result<(), AccountError> {
+        self.check()?;
+        if self.event.is_check() {
+            let (found, expected) = ("checks".into(), "queries with answers, after the checks or without".into());
+            return Err(AccountError::Checks { what: "queries at given votes", found, expected });
         }
-        let (found, expected) = ("checks".into(), "queries with answers, after the checks or without".into());
-        Err(AccountError::Checks { what: "queries at given votes", found, expected })
-    }
-
-    /// Refuses neighbours that differ in several teachers: their bounds hold for any votes.
-    fn check_given_votes(&self) -> Result<(), AccountError> {
         if self.event.is_of_party() { Err(AccountError::party("an account at given votes")) } else { Ok(()) }
     }
 
@@ -409,23 +393,31 @@ impl Accountant {
             .unwrap_or(pure)
     }
 
-    /// Returns the account that corresponds to a bound, with its claim in words.
-    fn claimed(&self, scope: Scope, bound: EpsilonBound, release: Option<Release>) -> Result<Account, AccountError> {
+    /// Returns the account that corresponds to a bound, with its claim in words. Without a number of teachers, the claim does
+    /// not depend on the votes.
+    fn claimed(
+        &self,
+        queries: usize,
+        per_query_epsilon: f64,
+        teachers: Option<u64>,
+        bound: EpsilonBound,
+        release: Option<Release>,
+    ) -> Result<Account, AccountError> {
         let (epsilon, delta) = (bound.best.epsilon, self.delta.get());
         if !epsilon.is_finite() {
             return Err(AccountError::NotFinite { found: epsilon });
         }
         let mut assumptions = self.assumptions;
-        if scope.teachers.is_none() {
+        if teachers.is_none() {
             assumptions.relation = NeighbouringRelation::BothWays;
         }
-        let classes = self.classes.filter(|_| scope.teachers.is_none());
+        let classes = self.classes.filter(|_| teachers.is_none());
         let claim = Claim {
             event: &self.event,
             assumptions,
-            teachers: scope.teachers,
+            teachers,
             classes,
-            queries: scope.queries,
+            queries,
             epsilon,
             delta,
             release: release.as_ref(),
@@ -437,8 +429,8 @@ impl Accountant {
             order: (bound.method != CompositionMethod::Optimal).then_some(bound.best.order),
             order_at_edge: bound.method == CompositionMethod::Moments && bound.best.at_edge,
             composition: bound.method,
-            per_query_epsilon: scope.per_query_epsilon,
-            queries: scope.queries,
+            per_query_epsilon,
+            queries,
             data_dependent_queries: bound.data_dependent_queries,
             mechanism: self.event.mechanism(),
             tau: self.event.tau(),
@@ -451,7 +443,7 @@ impl Accountant {
             adversary: assumptions.adversary,
             extent: assumptions.extent,
             relation: assumptions.relation,
-            publishable: release.as_ref().map_or(scope.teachers.is_none(), |release| !release.simulation),
+            publishable: release.as_ref().map_or(teachers.is_none(), |release| !release.simulation),
             claim: claim.in_words(),
             release,
         })

@@ -29,11 +29,6 @@ pub struct Audit {
     pub runs: u64,
 }
 
-/// Calls [`audit_at`] with delta 0: the bound for pure epsilons.
-pub fn audit(answers: usize, runs: u64, confidence: f64, run: impl FnMut(bool) -> usize) -> Audit {
-    audit_at(0.0, answers, runs, confidence, run)
-}
-
 /// Audits one answer of a mechanism with `answers` possible answers. `run(neighbour)` returns an answer at the first or
 /// second row of votes. A tenth of `runs` chooses the answer and the direction; the other runs give the bound.
 ///
@@ -127,7 +122,7 @@ mod tests {
     fn a_mechanism_with_a_known_loss_is_bounded_from_below_and_closely() {
         // Randomised response with ratio 3: ln 3 = 1.0986. A plain counter stands in for randomness.
         let mut state = 0u64;
-        let found = audit(2, 200_000, 0.999, |neighbour| {
+        let found = audit_at(0.0, 2, 200_000, 0.999, |neighbour| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let says_one = (state >> 33) % 4 < if neighbour { 1 } else { 3 };
             usize::from(says_one)

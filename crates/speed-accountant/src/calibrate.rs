@@ -20,7 +20,7 @@ use crate::event::PrivacyEvent;
 
 /// Width of the interval, in the logarithm of the scale, at which a search stops.
 const PRECISION: f64 = 1e-6;
-/// The number of coins at which a search begins.
+/// The number of coins of all teachers at which a search begins.
 const FIRST_COINS: u64 = 256;
 
 /// A privacy target for queries.
@@ -104,7 +104,7 @@ impl Target {
 }
 
 /// Finds the least noise with which `queries` queries meet the target: the largest gamma or the smallest sigma, to one
-/// part in a million, or the smallest number of coins of all teachers. The range is that of [`InverseScale`],
+/// part in a million, or the smallest number of coins of one teacher. The range is that of [`InverseScale`],
 /// [`NoiseDeviation`] and [`NoiseCoins`], so a run can use this noise, except Gaussian noise, which is only accounted for.
 ///
 /// # Errors
@@ -112,7 +112,7 @@ impl Target {
 pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     if kind == MechanismKind::Binomial {
-        return calibrate_coins(queries, target);
+        return calibrate_coins_of_teacher(1, queries, target);
     }
     let (min, max) = range(kind);
     let at = |scale: f64| Ok::<_, AccountError>((scale, target.account(kind.with_scale(scale)?, queries)?));
@@ -122,18 +122,11 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
     // therefore tries the side of narrow noise first.
     let mut found = None;
     if kind == MechanismKind::DiscreteLaplace {
-        let narrow = at(MIN_SCALE_OF_THREE_ANSWERS)?;
-        if good(&narrow) {
-            (widest, found) = (MIN_SCALE_OF_THREE_ANSWERS, Some(narrow));
-        } else {
-            narrowest = MIN_SCALE_OF_THREE_ANSWERS;
-        }
+        found = Some(at(MIN_SCALE_OF_THREE_ANSWERS)?).filter(good);
+        let end = if found.is_some() { &mut widest } else { &mut narrowest };
+        *end = MIN_SCALE_OF_THREE_ANSWERS;
     }
-    let found = match found {
-        Some(found) => found,
-        None => at(widest)?,
-    };
-    let (mut scale, mut account) = match found {
+    let (mut scale, mut account) = match found.map_or_else(|| at(widest), Ok)? {
         (scale, Some(account)) if target.is_met(&account) => (scale, account),
         (widest, account) => {
             let least = account.map(|account| account.epsilon);
@@ -152,35 +145,6 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
         }
     }
     Ok(Calibration { scale, queries, account })
-}
-
-/// Finds the least number of coins. The search begins at few of them, because an account of many takes longer.
-fn calibrate_coins(queries: usize, target: &Target) -> Result<Calibration, AccountError> {
-    let at = |coins: u64| {
-        let account = target.account(Mechanism::binomial(NoiseCoins::new(coins)?), queries)?;
-        let found = account.as_ref().map(|account| account.epsilon);
-        Ok::<_, AccountError>((account.filter(|account| target.is_met(account)), found))
-    };
-    let (mut few, mut enough) = (0, FIRST_COINS);
-    let mut account = loop {
-        match at(enough)? {
-            (Some(account), _) => break account,
-            (None, least) if enough == NoiseCoins::MAX => {
-                let (kind, widest) = (MechanismKind::Binomial, NoiseCoins::MAX as f64);
-                return Err(target.not_enough(queries, kind, widest, least));
-            }
-            (None, _) => (few, enough) = (enough, (4 * enough).min(NoiseCoins::MAX)),
-        }
-    };
-    // Epsilon is nearly an inverse power of the number, so halving the logarithm is fast where numbers are large.
-    while enough - few > 1 {
-        let middle = ((few.max(1) as f64 * enough as f64).sqrt().round() as u64).clamp(few + 1, enough - 1);
-        match at(middle)?.0 {
-            Some(met) => (enough, account) = (middle, met),
-            None => few = middle,
-        }
-    }
-    Ok(Calibration { scale: enough as f64, queries, account })
 }
 
 /// Finds the least binomial noise that meets the target and whose coins `teachers` teachers share evenly. With a threshold,
@@ -231,7 +195,6 @@ fn or_infinite(epsilon: Option<f64>) -> String {
     epsilon.map_or_else(|| "not finite".to_owned(), |epsilon| epsilon.to_string())
 }
 
-/// Returns the smallest and the largest supported scale.
 fn range(kind: MechanismKind) -> (f64, f64) {
     if kind.is_inverse() { (InverseScale::MIN, InverseScale::MAX) } else { (NoiseDeviation::MIN, NoiseDeviation::MAX) }
 }

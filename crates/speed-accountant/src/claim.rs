@@ -10,7 +10,6 @@ use crate::rounding::round_up;
 pub const UNDIVIDED: &str = "if every party gave all records of a person to the same teacher, no other party has records of that person, \
                              and neither the teacher of another person nor the training of another teacher depends on that person";
 
-/// All parts of a claim.
 pub(crate) struct Claim<'a> {
     pub(crate) event: &'a PrivacyEvent,
     pub(crate) assumptions: Assumptions,
@@ -24,7 +23,6 @@ pub(crate) struct Claim<'a> {
     pub(crate) delta: f64,
     /// The release of the value, if it depends on the votes and may be published.
     pub(crate) release: Option<&'a Release>,
-    /// The checks before the answers.
     pub(crate) checks: Option<&'a Checks>,
 }
 

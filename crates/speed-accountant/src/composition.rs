@@ -11,7 +11,7 @@ mod wide_skellam;
 
 pub use conversion::{improved_epsilon, tail_bound_epsilon};
 pub use convolution::Composition;
-pub(crate) use convolution::best_tilt;
+pub(crate) use convolution::{best_tilt, composed};
 pub use gaussian::{gaussian_delta, gaussian_epsilon};
 pub use optimal::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
 pub use profile::{PrivacyLossDistribution, PrivacyProfile};

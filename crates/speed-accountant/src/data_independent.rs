@@ -2,7 +2,7 @@
 //! query are composed; with other noise among the queries, moments are added up.
 
 use crate::assumption::{Bound, NeighbouringRelation};
-use crate::composition::{Composition, best_tilt, optimal_epsilon_of};
+use crate::composition::{composed, optimal_epsilon_of};
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound};
 use crate::least_epsilon::{LEFT_OUT, LeastEpsilon, left_out};
 use crate::orders::Best;
@@ -12,7 +12,6 @@ use crate::query_group::{Moments, QueryGroup};
 const MIN_STEPS: f64 = 24.0;
 const MAX_STEPS: f64 = 2_048.0;
 
-/// Merges queries of the same kind.
 pub(crate) fn merged(groups: &[QueryGroup]) -> Vec<QueryGroup> {
     let mut distinct: Vec<QueryGroup> = Vec::new();
     for group in groups.iter().filter(|group| group.queries > 0) {
@@ -30,7 +29,11 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
     let distinct = merged(groups);
     match distinct.as_slice() {
         [] => 0.0,
-        [one] => least_epsilon_of_group(one, delta),
+        [one] if one.is_pure() && !one.event.is_of_party() => one.least_epsilon_of_pure(delta).0,
+        [one] => {
+            let found = tight(delta).whatever_the_votes(&one.event, one.epsilon, one.classes(), one.queries);
+            found.map_or(f64::INFINITY, |found| found.best.epsilon)
+        }
         several => least_bound_of_kinds(several, delta).best.epsilon,
     }
 }
@@ -45,29 +48,14 @@ pub(crate) fn least_bound_of_kinds(distinct: &[QueryGroup], delta: f64) -> Epsil
     let closed = optimal_epsilon_of(&pure, delta).min(sum * (1.0 + 1e-12));
     let epsilons = || pure.iter().map(|pure| pure.0);
     let step = (epsilons().fold(f64::INFINITY, f64::min) / MIN_STEPS).max(epsilons().fold(0.0, f64::max) / MAX_STEPS);
-    let convolved = distinct.iter().map(|group| group.losses(step)).collect::<Option<Vec<_>>>().and_then(|parts| {
-        let parts = parts.concat();
-        let tilt = best_tilt(&parts, delta);
-        Some((Composition::new(&parts, tilt)?.epsilon(delta), tilt))
-    });
-    let bound = |(epsilon, order), method| {
-        let best = Best { order, epsilon, at_edge: false };
-        EpsilonBound { best, method, data_dependent_queries: 0 }
-    };
-    match convolved.filter(|convolved| convolved.0 < closed) {
-        Some(convolved) => bound(convolved, CompositionMethod::LossDistributions),
-        None => bound((closed, 0.0), CompositionMethod::Optimal),
-    }
+    let parts = distinct.iter().map(|group| group.losses(step)).collect::<Option<Vec<_>>>();
+    let convolved = parts.and_then(|parts| composed(&parts.concat(), delta)).filter(|convolved| convolved.0 < closed);
+    let (epsilon, method, order) = convolved.unwrap_or((closed, CompositionMethod::Optimal, 0.0));
+    EpsilonBound { best: Best { order, epsilon, at_edge: false }, method, data_dependent_queries: 0 }
 }
 
-/// Finds the least epsilon known here of queries of one kind.
-pub(crate) fn least_epsilon_of_group(group: &QueryGroup, delta: f64) -> f64 {
-    if group.is_pure() && !group.event.is_of_party() {
-        return group.least_epsilon_of_pure(delta).0;
-    }
-    let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };
-    let found = least.whatever_the_votes(&group.event, group.epsilon, group.classes(), group.queries);
-    found.map_or(f64::INFINITY, |found| found.best.epsilon)
+fn tight(delta: f64) -> LeastEpsilon {
+    LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta }
 }
 
 /// Finds the order of the least epsilon that sums of moments give.
@@ -79,7 +67,6 @@ fn by_moments(groups: &[QueryGroup], delta: f64) -> Best {
         let parts: Vec<_> = groups.iter().map(|group| (of(group, left_out), group.queries as f64)).collect();
         move |l: f64| parts.iter().map(|(moments, times)| times * moments(l)).sum::<f64>()
     };
-    let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };
-    let best = least.of_moments(sum(QueryGroup::estimates), sum(QueryGroup::moments));
+    let best = tight(delta).of_moments(sum(QueryGroup::estimates), sum(QueryGroup::moments));
     best.unwrap_or(Best { order: 0.0, epsilon: f64::INFINITY, at_edge: false })
 }

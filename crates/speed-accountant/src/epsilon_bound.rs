@@ -19,7 +19,6 @@ pub enum CompositionMethod {
     Optimal,
 }
 
-/// An upper bound of epsilon and its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct EpsilonBound {
     pub(crate) best: Best,

@@ -64,12 +64,10 @@ impl PrivacyEvent {
         pub(crate) sampling_total_variation: f64,
     }
 
-    /// Returns the same query for neighbours that differ in one teacher's vote.
     pub(crate) fn of_one_teacher(self) -> Self {
         Self { moved: 1, ..self }
     }
 
-    /// Returns whether the votes of several teachers differ between neighbours.
     pub(crate) fn is_of_party(&self) -> bool {
         self.moved > 1
     }
@@ -138,14 +136,9 @@ impl PrivacyEvent {
         [if self.is_check { -1.0 - kind } else { kind }, self.mechanism.scale(), self.tau.get(), f64::from(self.moved)]
     }
 
-    /// Returns the query without its sampler.
-    pub(crate) fn without_sampler(self) -> Self {
-        Self { sampling_total_variation: 0.0, ..self }
-    }
-
     /// Returns the query without its sampler, and without its threshold, on which no bound for any votes depends.
     pub(crate) fn for_any_votes(self) -> Self {
-        Self { threshold: None, ..self.without_sampler() }
+        Self { threshold: None, sampling_total_variation: 0.0, ..self }
     }
 
     /// Returns the divergence of the noisy counts that a neighbour moves by one vote each, as a part of that of two counts:
@@ -172,7 +165,6 @@ impl PrivacyEvent {
         Self { tau: HonestRatio::new(all).unwrap_or(HonestRatio::ALL), ..self }
     }
 
-    /// Returns the same query with the noise of another ratio of the teachers.
     pub(crate) fn with_tau(self, tau: HonestRatio) -> Self {
         Self { tau, ..self }
     }

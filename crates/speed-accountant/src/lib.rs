@@ -3,8 +3,7 @@
 //! Its three main uses:
 //! - compute the epsilon of answered queries from their votes ([`Accountant::account`]), and publish a bound of it
 //!   ([`Accountant::release`]);
-//! - compose queries before they are answered, whatever the votes are ([`EventAccountant`]), or within a budget
-//!   ([`PrivacyFilter`]);
+//! - compose queries before they are answered, whatever the votes are, or within a budget ([`PrivacyFilter`]);
 //! - find noise for a target epsilon, or queries for a budget ([`calibrate`]).
 //!
 //! Teachers vote, each teacher adds its share of noise to its vote, and only the class with the largest noisy count is
@@ -57,7 +56,7 @@
 //! | the same, to be published | [`Accountant::release`] |
 //! | the cost of a number of queries whatever the votes are | [`Accountant::account_queries`] |
 //! | the cost of answers after a check with noise of its own | [`Accountant::after`] |
-//! | the same for several kinds of queries, and the delta of an epsilon | [`EventAccountant`] |
+//! | the same for several kinds of queries | [`PrivacyFilter::fixed_epsilon`] |
 //! | the cost of queries that are chosen by looking at answers, and the rest of a budget | [`PrivacyFilter`] |
 //! | a file that records the charges of a budget | [`ledger`] |
 //! | noise for a target, queries for a budget | [`calibrate`] |
@@ -86,7 +85,6 @@ mod delta;
 mod epsilon_bound;
 mod error;
 mod event;
-mod event_accountant;
 mod lattice_noise;
 mod least_epsilon;
 mod logarithms;
@@ -124,7 +122,6 @@ pub use delta::Delta;
 pub use epsilon_bound::CompositionMethod;
 pub use error::AccountError;
 pub use event::PrivacyEvent;
-pub use event_accountant::EventAccountant;
 pub use price::{Price, PriceError, PriceLimit, without_protection};
 pub use privacy_filter::{Budget, PrivacyFilter, QueryBatch};
 pub use release::{Release, ReleaseOptions};

@@ -9,3 +9,13 @@ pub(crate) fn log_sum(a: f64, b: f64) -> f64 {
     let (large, small) = if a > b { (a, b) } else { (b, a) };
     large + (small - large).exp().ln_1p()
 }
+
+/// Returns `ln sum e^term`.
+pub(crate) fn log_sum_exp(terms: impl Iterator<Item = f64>) -> f64 {
+    let terms: Vec<f64> = terms.collect();
+    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return largest;
+    }
+    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
+}

@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Number of results that are kept.
 const KEPT: usize = 64;
 
 /// The last results of a function, by the bits of its arguments. The lock is not held during a computation.

@@ -106,7 +106,6 @@ impl Unlikely {
     }
 }
 
-/// The noise of one class, tabulated.
 pub(crate) struct ExactNoise {
     reach: i64,
     unlikely: Unlikely,
@@ -209,7 +208,6 @@ impl ExactNoise {
         }
     }
 
-    /// Says whether one query has a pure epsilon.
     pub(crate) fn has_pure_epsilon(&self) -> bool {
         matches!(self.unlikely, Unlikely::Bounded(_))
     }
@@ -286,7 +284,6 @@ pub(crate) struct NeighbourLosses {
     unlikely: Unlikely,
 }
 
-/// One neighbour.
 #[derive(Clone, Debug, PartialEq)]
 struct Neighbour {
     /// The likeliest answer, from the votes and back. The first of the two probabilities may be too large and the
@@ -425,7 +422,6 @@ impl<'a> Distributions<'a> {
         (0..=self.counts.len()).filter(|&place| self.counts.get(place).map_or(self.has_empty_vote, |&count| count > 0))
     }
 
-    /// Returns the index of a move between two places.
     fn index(&self, from: usize, to: usize) -> usize {
         from * (self.counts.len() + 1) + to
     }

@@ -8,7 +8,7 @@ mod probability;
 mod proposition4;
 
 pub(crate) use bound::OutcomeBound;
-pub(crate) use exact::{ClassNoise, MIN_RATIO, NEGLIGIBLE, reach_of_variance};
+pub(crate) use exact::{ClassNoise, MIN_RATIO, NEGLIGIBLE, reach_of_variance, runs};
 pub(crate) use gaps::Gaps;
 pub(crate) use pairs::Pairs;
 pub use probability::{q, q_exact, q_pairs};

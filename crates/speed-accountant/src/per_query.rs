@@ -7,10 +7,9 @@
 
 mod lemma;
 mod pure;
-mod search;
 mod star;
 
-pub use lemma::{log_sup_g, theorem_2};
+pub use lemma::theorem_2;
 pub use pure::{per_query_epsilon, tight_per_query_epsilon};
 pub use star::epsilon_star;
 pub(crate) use star::{Within, within};

@@ -1,18 +1,11 @@
 //! A privacy filter: composition of queries that may be chosen after looking at answers.
 //!
-//! A claim for a fixed number of queries does not hold if earlier answers decide which query comes next, or whether
-//! another query follows (Rogers, Roth, Ullman and Vadhan 2016). Three rules hold for every way of choosing queries:
+//! docs/privacy.md, "Calibration, ledger, audit", has its three rules and their sources. The second rule, for queries of one
+//! kind, uses the fraction [`ONE_KIND`] of delta, and the third, for several kinds, the rest.
 //!
-//! 1. Pure epsilons add up.
-//! 2. While all queries are of one kind, they are the first of the largest number of queries that the budget allows.
-//!    The composition of that number does not depend on the answers, because stopping early is post-processing. This
-//!    rule uses the fraction [`ONE_KIND`] of delta.
-//! 3. For queries of several kinds, moments of **one** order add up. The budget alone determines this order (Feldman
-//!    and Zrnic 2021, Theorem 4.3). This rule uses the rest of delta.
-//!
-//! The three rules also hold together. Answers that end within the first rule never lose more than epsilon. Answers to
-//! queries of one kind exceed epsilon with at most the second rule's fraction of delta, and all others with at most the
-//! third rule's fraction.
+//! The rules also hold together. Answers that end within the first rule never lose more than epsilon. Answers to queries
+//! of one kind exceed epsilon with at most the second rule's fraction of delta, and all others with at most the third rule's
+//! fraction.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -76,7 +69,6 @@ impl QueryBatch {
         self.group().epsilon
     }
 
-    /// Converts the batch to the form that composition uses.
     fn group(&self) -> QueryGroup {
         QueryGroup::new(self.event, self.classes.unwrap_or(usize::MAX), self.queries)
     }
@@ -98,8 +90,7 @@ impl QueryBatch {
 /// ```
 #[derive(Clone, Debug)]
 pub struct PrivacyFilter {
-    budget: Budget,
-    /// In insertion order.
+    pub(crate) budget: Budget,
     groups: Vec<QueryGroup>,
     /// Total variation distance of all samplers together.
     distance: f64,
@@ -168,11 +159,6 @@ impl PrivacyFilter {
         Ok(())
     }
 
-    /// Returns the budget.
-    pub(crate) fn budget(&self) -> Budget {
-        self.budget
-    }
-
     /// Returns the number of all queries.
     pub fn queries(&self) -> usize {
         self.groups.iter().fold(0, |sum, group| sum.saturating_add(group.queries))
@@ -195,7 +181,7 @@ impl PrivacyFilter {
         // the answers decide how much of the budget is spent.
         let claimed = larger(epsilon, self.budget.epsilon.unwrap_or(0.0));
         let samplers = match self.without_sampler {
-            _ if self.uncovered_samplers(claimed).is_some() => Samplers::BeyondDelta,
+            _ if self.has_uncovered_samplers(claimed) => Samplers::BeyondDelta,
             0 if self.queries() > 0 => Samplers::Included,
             queries => Samplers::NotNamed { queries },
         };
@@ -208,22 +194,13 @@ impl PrivacyFilter {
         self.fixed_at_most(self.spent().epsilon)
     }
 
-    /// Computes the fixed epsilon, or the error that delta does not cover the samplers at this epsilon.
-    pub(crate) fn fixed_epsilon_with_samplers(&self) -> Result<f64, AccountError> {
-        let epsilon = self.fixed_at_most(f64::INFINITY);
-        match self.uncovered_samplers(epsilon) {
-            Some(charge) => Err(AccountError::DeltaUsedUp { epsilon, charge, delta: self.budget.delta.get() }),
-            None => Ok(epsilon),
-        }
-    }
-
-    /// Returns the part of delta that the samplers cost at a claimed epsilon, if it is more than the part set aside.
-    fn uncovered_samplers(&self, claimed: f64) -> Option<f64> {
+    /// Returns whether the samplers cost more of delta at a claimed epsilon than the part set aside.
+    fn has_uncovered_samplers(&self, claimed: f64) -> bool {
         let charge = (1.0 + claimed.exp()) * self.distance * (1.0 + 1e-12);
         let left_out =
             if self.groups.iter().all(QueryGroup::is_pure) { 0.0 } else { 2.0 * LEFT_OUT * MAX_QUERIES as f64 };
         let set_aside = (SAMPLERS - left_out) * self.budget.delta.get();
-        (self.distance > 0.0 && (charge.is_nan() || charge > set_aside)).then_some(charge)
+        self.distance > 0.0 && (charge.is_nan() || charge > set_aside)
     }
 
     fn fixed_at_most(&self, adaptive: f64) -> f64 {
@@ -293,15 +270,17 @@ fn moment(group: &QueryGroup, l: f64, left_out: f64) -> f64 {
 mod tests {
     use std::collections::HashMap;
 
-    use speed_mechanism::{HonestRatio, InverseScale};
+    use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
 
     use super::*;
-    use crate::delta::Delta;
-    use speed_mechanism::Mechanism;
 
     fn batch(gamma: f64, queries: usize) -> QueryBatch {
-        let gamma = InverseScale::new(gamma).expect("a scale");
-        QueryBatch::new(PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL), 10, queries)
+        batch_of(MechanismKind::DiscreteLaplace, gamma, queries)
+    }
+
+    fn batch_of(kind: MechanismKind, scale: f64, queries: usize) -> QueryBatch {
+        let noise = kind.with_scale(scale).expect("a scale");
+        QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::ALL), 10, queries)
     }
 
     fn filter(budget: Budget, batches: &[QueryBatch]) -> PrivacyFilter {
@@ -371,6 +350,25 @@ mod tests {
             let fixed = fixed(&budget, &charges, found.epsilon);
             assert!(found.epsilon <= sum * (1.0 + 1e-9) && fixed <= found.epsilon, "{gamma}: {found:?} {fixed}");
         }
+    }
+
+    #[test]
+    fn other_noise_adds_up_by_moments_with_laplace_noise_and_without() {
+        let open = Budget { epsilon: None, ..budget(1.0, 1e-5) };
+        let of = |batches: &[QueryBatch]| fixed(&open, batches, f64::INFINITY);
+        let coins = |coins, queries| batch_of(MechanismKind::Binomial, coins, queries);
+        let gaussian = batch_of(MechanismKind::Gaussian, 40.0, 50);
+        for (first, second) in
+            [(batch(0.1, 50), coins(800.0, 20)), (coins(800.0, 50), coins(6_400.0, 20)), (gaussian, coins(800.0, 20))]
+        {
+            let (one, two, both) = (of(&[first]), of(&[second]), of(&[first, second]));
+            assert!(both > one.max(two) && both < one + two, "{both} of {one} and {two}");
+        }
+        // Two kinds that hardly differ cost as much as one kind between them.
+        let (between, both) = (of(&[coins(900.0, 100)]), of(&[coins(899.0, 50), coins(901.0, 50)]));
+        assert!((both / between - 1.0).abs() < 3e-3, "{both} against {between}");
+        // The loss of so few coins is infinite with a probability above delta.
+        assert!(of(&[coins(2.0, 1), batch(0.1, 1)]).is_infinite());
     }
 
     /// An adversary who sees each answer before the next charge: randomised response of two kinds.

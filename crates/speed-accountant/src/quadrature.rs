@@ -84,12 +84,11 @@ pub(crate) fn line(breaks: &[f64], scale: f64, precision: Precision) -> Vec<(Anc
 }
 
 /// Iterates over the nodes from `from` to infinity, or for a negative `scale` to minus infinity.
-pub(crate) fn half_line(from: f64, scale: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
+fn half_line(from: f64, scale: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
     let nodes = precision.select(&HALF_LINE).iter();
     nodes.map(move |&(x, weight)| (AnchoredPoint { anchor: from, offset: x * scale }, weight * scale.abs()))
 }
 
-/// Iterates over the nodes from `from` to `to`.
 pub(crate) fn interval(from: f64, to: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
     let length = to - from;
     precision.select(&FINITE).iter().enumerate().flat_map(move |(i, &(distance, weight))| {

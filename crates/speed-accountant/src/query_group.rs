@@ -3,7 +3,7 @@
 use speed_mechanism::Mechanism;
 
 use crate::composition::{
-    Composition, PrivacyLossDistribution, PrivacyProfile, best_tilt, laplace_excess, optimal_epsilon, pure_excess,
+    PrivacyLossDistribution, PrivacyProfile, composed, laplace_excess, optimal_epsilon, pure_excess,
 };
 use crate::epsilon_bound::CompositionMethod;
 use crate::event::PrivacyEvent;
@@ -18,7 +18,6 @@ const STEPS_OF_A_COUNT: usize = 128;
 /// Above this loss, the numbers of a profile are too large.
 const LARGEST_LOSS_OF_A_COUNT: f64 = 300.0;
 
-/// Moments as a function of the order.
 pub(crate) type Moments = Box<dyn Fn(f64) -> f64>;
 
 /// Queries of one kind: the same noise and pure epsilon, all of them checks or none.
@@ -42,7 +41,6 @@ impl QueryGroup {
         Self { event: event.for_any_votes(), epsilon, one_difference, queries }
     }
 
-    /// Returns whether one query has a pure epsilon.
     pub(crate) fn is_pure(&self) -> bool {
         self.event.mechanism().gamma().is_some()
     }
@@ -148,11 +146,7 @@ impl QueryGroup {
         }
         let step = gamma / STEPS_OF_A_COUNT as f64;
         let losses = PrivacyProfile::new(step, STEPS_OF_A_COUNT, |at| laplace_excess(gamma, at)).connect();
-        let composed = u32::try_from(counts).ok().and_then(|counts| {
-            let parts = [(losses, counts)];
-            let tilt = best_tilt(&parts, delta);
-            Some((Composition::new(&parts, tilt)?.epsilon(delta), CompositionMethod::LossDistributions, tilt))
-        });
+        let composed = u32::try_from(counts).ok().and_then(|counts| composed(&[(losses, counts)], delta));
         composed.filter(|composed| composed.0 < optimal.0).unwrap_or(optimal)
     }
 
@@ -182,15 +176,9 @@ impl QueryGroup {
         let pure = (optimal_epsilon(self.epsilon, self.queries, delta), CompositionMethod::Optimal, 0.0);
         let two_counts = self.each_of_two_counts().map(|gamma| self.of_two_counts(gamma, delta));
         let closed = two_counts.filter(|two_counts| two_counts.0 < pure.0).unwrap_or(pure);
-        let convolved = self.three_answers().and_then(|losses| {
-            let parts = [(losses, u32::try_from(self.queries).ok()?)];
-            let tilt = best_tilt(&parts, delta);
-            Some((Composition::new(&parts, tilt)?.epsilon(delta), tilt))
-        });
-        match convolved {
-            Some((convolved, tilt)) if convolved < closed.0 => (convolved, CompositionMethod::LossDistributions, tilt),
-            _ => closed,
-        }
+        let part = self.three_answers().zip(u32::try_from(self.queries).ok());
+        let convolved = part.and_then(|part| composed(&[part], delta));
+        convolved.filter(|convolved| convolved.0 < closed.0).unwrap_or(closed)
     }
 
     /// Returns the distribution that dominates one query, from three answers, which a check does not have. It depends

@@ -39,7 +39,6 @@ pub struct Release {
 }
 
 impl ReleaseOptions {
-    /// Checks the range of every option.
     pub(crate) fn check(&self) -> Result<(), AccountError> {
         let within = |option: &'static str, found: f64, min: f64, max: f64| {
             if (min..=max).contains(&found) {

@@ -9,5 +9,4 @@ pub(crate) use curve::RenyiCurve;
 pub use gaussian::gaussian_rdp;
 pub use gnmax::gnmax_rdp;
 pub(crate) use gnmax::{theorem_6, theorem_6_at};
-pub use skellam::skellam_rdp;
 pub(crate) use skellam::{SkellamCurve, is_wide};

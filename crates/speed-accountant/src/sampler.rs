@@ -27,7 +27,6 @@ impl SharedDelta {
         Self { delta: delta.get(), distance: event.sampling_total_variation() }
     }
 
-    /// Adds the sampler of other queries.
     pub(crate) fn with(self, event: &PrivacyEvent) -> Self {
         Self { distance: (self.distance + event.sampling_total_variation()) * (1.0 + 2.0 * f64::EPSILON), ..self }
     }
@@ -41,12 +40,10 @@ impl SharedDelta {
         }
     }
 
-    /// Returns the error for a sampler that costs too much at `epsilon`.
     pub(crate) fn used_up(&self, epsilon: f64) -> AccountError {
         AccountError::DeltaUsedUp { charge: self.charge(epsilon), delta: self.delta, epsilon }
     }
 
-    /// Sets a small part of delta aside for the sampler.
     pub(crate) fn with_little_set_aside(&self) -> Result<Remainder, AccountError> {
         if self.distance == 0.0 {
             return Ok(Remainder { delta: self.delta, max_epsilon: f64::INFINITY });

@@ -67,21 +67,12 @@ pub(crate) struct MomentRelease<'a> {
     pub(crate) options: &'a ReleaseOptions,
 }
 
-/// A released sum of moments.
 pub(crate) struct Released {
     pub(crate) order: f64,
     pub(crate) epsilon: f64,
     /// True if the value is below the worst case at this order.
     pub(crate) helps: bool,
     pub(crate) release: Release,
-}
-
-/// The smooth upper bound of a sum of moments, which is secret.
-struct SmoothBound {
-    /// `ln F`.
-    log_bound: f64,
-    /// The data-independent sum.
-    worst: f64,
 }
 
 impl MomentRelease<'_> {
@@ -94,7 +85,7 @@ impl MomentRelease<'_> {
             Some(order) => order,
             None => self.default_order(first, &noise)?,
         };
-        let SmoothBound { log_bound, worst } = self.smooth_bound(first, order);
+        let (log_bound, worst) = self.smooth_bound(first, order);
         let step = self.options.smoothness / STEPS;
         let place = (log_bound / step).ceil();
         if !(place.abs() < 1e15 && worst.is_finite()) {
@@ -126,20 +117,21 @@ impl MomentRelease<'_> {
         Ok(best.ok_or_else(AccountError::no_orders)?.order)
     }
 
-    fn smooth_bound(&self, first: &NoiseCase, order: f64) -> SmoothBound {
+    /// Returns `ln F`, the smooth upper bound of the sum of moments, which is secret, and the data-independent sum.
+    fn smooth_bound(&self, first: &NoiseCase, order: f64) -> (f64, f64) {
         // The envelope of the least secret noise holds for all cases: more secret noise only averages over more marks,
         // and the envelope is concave.
         let envelope = ThreeAnswers::new(&first.event, tight_per_query_epsilon(&first.event, self.classes));
         let envelope = envelope.map(|three| Envelope::new(&three, order));
         // The largest of several smooth bounds is a smooth bound.
-        let mut bound = SmoothBound { log_bound: f64::NEG_INFINITY, worst: 0.0 };
+        let (mut log_bound, mut worst) = (f64::NEG_INFINITY, 0.0);
         for case in self.cases {
             let smooth = SmoothMoments::new(case, self.classes, self.rows, order, envelope.as_ref(), self.left_out());
-            let worst = self.rows.len() as f64 * smooth.without_votes();
-            bound.log_bound = larger(bound.log_bound, smooth.log_bound(self.options.smoothness).min(worst.ln()));
-            bound.worst = larger(bound.worst, worst);
+            let of_case = self.rows.len() as f64 * smooth.without_votes();
+            log_bound = larger(log_bound, smooth.log_bound(self.options.smoothness).min(of_case.ln()));
+            worst = larger(worst, of_case);
         }
-        bound
+        (log_bound, worst)
     }
 
     /// Returns the number of steps by which the value is raised, so that the noise makes it too small with at most the

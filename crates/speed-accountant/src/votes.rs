@@ -6,7 +6,6 @@ use crate::outcome::Gaps;
 /// Rows of votes of the same teachers, all with the same number of classes. The votes that a row lacks are empty.
 pub(crate) struct CheckedCounts<'a> {
     pub(crate) counts: &'a [Vec<u32>],
-    /// The gaps of each row.
     pub(crate) gaps: Vec<Gaps>,
     pub(crate) classes: usize,
     pub(crate) teachers: u64,
@@ -39,17 +38,14 @@ impl<'a> CheckedCounts<'a> {
         Ok(Self { counts, gaps: gaps?, classes, teachers })
     }
 
-    /// Returns the number of rows.
     pub(crate) fn queries(&self) -> usize {
         self.counts.len()
     }
 
-    /// Returns whether a row has an empty vote.
     pub(crate) fn has_empty_vote(&self, counts: &[u32]) -> bool {
         votes(counts) < self.teachers
     }
 
-    /// Iterates over the rows.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&Gaps, &[u32])> {
         self.gaps.iter().zip(self.counts.iter().map(Vec::as_slice))
     }

@@ -1,30 +1,28 @@
 //! The audit stays below every claim for the project's noise, and catches the truncation in the published code.
 
-use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit, audit_at};
+use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::theory::{per_query_epsilon, tight_per_query_epsilon};
-use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
+use speed_accountant::{Accountant, Bound, PrivacyEvent};
 use speed_core::Randomness;
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, InverseScale, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
+    DiscreteGaussian, HonestRatio, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
 };
+
+use crate::given::{delta, gamma, tau};
 
 /// Each bound raises a false alarm for one in ten thousand seeds, and the seeds are fixed.
 const CONFIDENCE: f64 = 0.9999;
 
-fn gamma(value: f64) -> InverseScale {
-    InverseScale::new(value).expect("a valid scale")
-}
-
 fn lower_bound(mechanism: &NoisyArgmax, rows: [&[i64]; 2], runs: u64, seed: u8) -> f64 {
     let mut generator = NoiseGenerator::new(&Randomness::simulation([seed; 32])).expect("a generator");
     let run = |neighbour: bool| mechanism.answer(rows[usize::from(neighbour)], &mut generator);
-    audit(rows[0].len() + 1, runs, CONFIDENCE, run).lower_bound
+    audit_at(0.0, rows[0].len() + 1, runs, CONFIDENCE, run).lower_bound
 }
 
 #[test]
 fn the_project_s_noise_stays_below_every_claim() {
-    for (g, tau, seed) in [(1.0, 1.0, 1), (1.0, 0.6, 2), (0.5, 0.8, 3)] {
-        let (scale, tau) = (gamma(g), HonestRatio::new(tau).expect("a ratio"));
+    for (g, ratio, seed) in [(1.0, 1.0, 1), (1.0, 0.6, 2), (0.5, 0.8, 3)] {
+        let (scale, tau) = (gamma(g), tau(ratio));
         let share = ShareNoise::Exact(Box::new(NoiseShare::new(scale, 10).expect("a table")));
         let event = PrivacyEvent::new(Mechanism::discrete_laplace(scale), tau);
         let claim = tight_per_query_epsilon(&event, 3);
@@ -41,7 +39,7 @@ fn the_project_s_noise_stays_below_every_claim() {
 
 #[test]
 fn skellam_and_gaussian_noise_stay_below_their_claims() {
-    let (sigma, delta) = (NoiseDeviation::new(2.0).expect("a deviation"), 0.01);
+    let (sigma, at) = (NoiseDeviation::new(2.0).expect("a deviation"), 0.01);
     let gaussian = ShareNoise::Gaussian(DiscreteGaussian::new(sigma));
     let skellam = ShareNoise::Skellam(SkellamShare::new(sigma, 10).expect("teachers"));
     // The discrete Gaussian has the moments of the Gaussian, not its complete curve, and the paper's formulas use only
@@ -50,13 +48,13 @@ fn skellam_and_gaussian_noise_stay_below_their_claims() {
         [(skellam, Mechanism::skellam(sigma), Bound::Tight, 4), (gaussian, Mechanism::gaussian(sigma), Bound::Paper, 5)]
     {
         let event = PrivacyEvent::new(noise, HonestRatio::ALL);
-        let accountant = Accountant::new(event, Delta::new(delta).expect("a delta")).with_bound(bound);
+        let accountant = Accountant::new(event, delta(at)).with_bound(bound);
         let claim = accountant.account_queries(1).expect("a query").epsilon;
         let mechanism = NoisyArgmax::new(share, 10, HonestRatio::ALL, Some(6)).expect("noisy teachers");
         let mut generator = NoiseGenerator::new(&Randomness::simulation([seed; 32])).expect("a generator");
         let rows: [&[i64]; 2] = [&[6, 4], &[5, 5]];
         let run = |neighbour: bool| mechanism.answer(rows[usize::from(neighbour)], &mut generator);
-        let found = audit_at(delta, 3, 60_000, CONFIDENCE, run).lower_bound;
+        let found = audit_at(at, 3, 60_000, CONFIDENCE, run).lower_bound;
         assert!(found > 0.2 * claim && found < claim, "{noise}: {found} against {claim}");
     }
 }

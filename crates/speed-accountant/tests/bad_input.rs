@@ -1,26 +1,31 @@
 //! Refusals of the accountant, and the text of its claims.
 
 use speed_accountant::composition::improved_epsilon;
-use speed_accountant::theory::{account, q, q_exact};
+use speed_accountant::theory::{q, q_exact};
 use speed_accountant::{
-    AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent, ReleaseOptions,
+    Account, AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent, ReleaseOptions,
 };
 use speed_core::Randomness;
-use speed_mechanism::{
-    DiscreteLaplace, HonestRatio, InverseScale, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare,
-};
+use speed_mechanism::{InverseScale, Mechanism, MechanismKind, NoiseGenerator, NoiseShare};
+
+use crate::enumeration::brute_force::{exact_moment, pmf, probabilities};
+use crate::given::{self, gamma, tau};
 
 fn event(noise: fn(InverseScale) -> Mechanism) -> PrivacyEvent {
-    let gamma = InverseScale::new(0.1).expect("a valid scale");
-    PrivacyEvent::new(noise(gamma), HonestRatio::new(0.9).expect("a valid ratio"))
+    PrivacyEvent::new(noise(gamma(0.1)), tau(0.9))
 }
 
 fn delta() -> Delta {
-    Delta::new(1e-5).expect("a valid delta")
+    given::delta(1e-5)
+}
+
+/// Accounts by the paper's formulas.
+fn account(counts: &[Vec<u32>], teachers: usize, event: PrivacyEvent) -> Result<Account, AccountError> {
+    Accountant::paper(event, delta()).account(counts, teachers)
 }
 
 fn refused(counts: &[Vec<u32>], teachers: usize) -> AccountError {
-    account(counts, teachers, event(Mechanism::discrete_laplace), delta()).expect_err("bad votes")
+    account(counts, teachers, event(Mechanism::discrete_laplace)).expect_err("bad votes")
 }
 
 #[test]
@@ -34,13 +39,13 @@ fn bad_votes_are_refused_with_their_row() {
     let (most, teachers) = (u32::MAX, 8_589_934_589);
     let found = message(&[vec![most, most - 1], vec![most, most]], teachers);
     assert!(found.starts_with("row 1 has 8589934590 votes, but there are 8589934589 teachers"), "{found}");
-    assert!(account(&[vec![most, 0]], most as usize, event(Mechanism::discrete_laplace), delta()).is_ok());
+    assert!(account(&[vec![most, 0]], most as usize, event(Mechanism::discrete_laplace)).is_ok());
     assert_eq!(q(&[3], &event(Mechanism::laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
     let found = message(&[vec![2, 1], vec![0, 0], vec![2, 2]], 3);
     assert_eq!(found, "row 2 has 4 votes, but there are 3 teachers, who vote at most once in every query");
     assert_eq!(message(&[vec![0, 0]], 0), "there are 0 teachers, expected at least 1");
     let empty = [vec![2, 1], vec![0, 0], vec![1, 1]];
-    assert!(account(&empty, 3, event(Mechanism::discrete_laplace), delta()).is_ok());
+    assert!(account(&empty, 3, event(Mechanism::discrete_laplace)).is_ok());
 }
 
 #[test]
@@ -77,34 +82,31 @@ fn bad_parameters_are_refused() {
 fn the_sampler_is_charged_to_delta() {
     let counts = vec![vec![200, 40, 10]; 50];
     let exact = event(Mechanism::discrete_laplace);
-    let share = NoiseShare::new(InverseScale::new(0.1).expect("a valid scale"), 250).expect("a certified table");
-    let plain = account(&counts, 250, exact, delta()).expect("valid votes");
+    let share = NoiseShare::new(gamma(0.1), 250).expect("a certified table");
+    let plain = account(&counts, 250, exact).expect("valid votes");
     let charged =
         exact.with_sampling_total_variation(share.total_variation_of_draws(50 * 3 * 225)).expect("a distance");
-    let charged = account(&counts, 250, charged, delta()).expect("valid votes");
+    let charged = account(&counts, 250, charged).expect("valid votes");
     assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-5));
     assert_eq!(charged.delta, 1e-5);
     assert!(charged.claim.contains("total variation distance"));
     // A bad sampler costs a part of delta, and a worse one all of it.
-    let bad = account(&counts, 250, exact.with_sampling_total_variation(1e-7).expect("a distance"), delta())
-        .expect("valid votes");
+    let bad =
+        account(&counts, 250, exact.with_sampling_total_variation(1e-7).expect("a distance")).expect("valid votes");
     assert!(bad.epsilon > plain.epsilon + 1e-3 && bad.epsilon < plain.epsilon + 1.0);
-    let worse = account(&counts, 250, exact.with_sampling_total_variation(1e-5).expect("a distance"), delta());
+    let worse = account(&counts, 250, exact.with_sampling_total_variation(1e-5).expect("a distance"));
     assert!(matches!(worse, Err(AccountError::DeltaUsedUp { .. })));
 }
 
 #[test]
 fn claims_state_their_scope() {
     let counts = vec![vec![240, 10, 0]; 3];
-    let gamma = InverseScale::new(0.1).expect("a valid scale");
     let noises = [
-        (Mechanism::laplace(gamma), "continuous Laplace"),
-        (Mechanism::discrete_laplace(gamma), "integer (discrete Laplace)"),
+        (event(Mechanism::laplace), "continuous Laplace"),
+        (event(Mechanism::discrete_laplace), "integer (discrete Laplace)"),
     ];
-    for (noise, name) in noises {
-        let spent =
-            account(&counts, 250, PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")), delta())
-                .expect("valid votes");
+    for (event, name) in noises {
+        let spent = account(&counts, 250, event).expect("valid votes");
         for part in [
             "differ in one teacher's vote",
             "dropout",
@@ -117,7 +119,6 @@ fn claims_state_their_scope() {
             assert!(spent.claim.contains(part), "\"{part}\" is missing: {}", spent.claim);
         }
         assert_eq!(spent.data_dependent_queries, 3);
-        let event = PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio"));
         let worst = Accountant::paper(event, delta()).account_queries(3).expect("some queries");
         for part in ["differ in one teacher's vote", "collusion", "both directions", "may be published", name] {
             assert!(worst.claim.contains(part), "\"{part}\" is missing: {}", worst.claim);
@@ -128,11 +129,9 @@ fn claims_state_their_scope() {
 
 #[test]
 fn hardly_any_noise_costs_much() {
-    let sigma = NoiseDeviation::new(40.0).expect("valid");
     for tau in [1e-300, 1e-306, 5e-324] {
-        let ratio = HonestRatio::new(tau).expect("valid");
-        for noise in [Mechanism::gaussian(sigma), Mechanism::skellam(sigma)] {
-            let accountant = Accountant::new(PrivacyEvent::new(noise, ratio), delta());
+        for noise in [MechanismKind::Gaussian, MechanismKind::Skellam] {
+            let accountant = Accountant::new(given::event(noise, 40.0, tau), delta());
             // About k / (sigma^2 tau), or no claim at all.
             for found in [accountant.account_queries(100), accountant.account(&[vec![5, 5, 3]], 13)] {
                 assert!(found.is_err() || found.is_ok_and(|found| found.epsilon > 50.0), "{noise} {tau}");
@@ -144,10 +143,9 @@ fn hardly_any_noise_costs_much() {
 #[test]
 fn an_integral_that_misses_a_cusp_is_not_used() {
     // One noisy teacher of 250: nodes of the integral miss a fifth of the density.
-    let gamma = InverseScale::new(1e-3).expect("valid");
     let rows = vec![vec![51, 49]; 10];
     let of = |tau: f64, integrals: bool| {
-        let event = PrivacyEvent::new(Mechanism::laplace(gamma), HonestRatio::new(tau).expect("valid"));
+        let event = given::event(MechanismKind::Laplace, 1e-3, tau);
         let accountant =
             Accountant::new(event, delta()).with_bound(Bound::Outcome).with_relation(NeighbouringRelation::OneSided);
         (event, accountant.with_integrals(integrals).account(&rows, 100).expect("votes").epsilon)
@@ -163,12 +161,11 @@ fn an_integral_that_misses_a_cusp_is_not_used() {
 #[test]
 fn an_unreachable_threshold_costs_nothing() {
     // The probability of any answer is too small for a double; it must not become NaN.
-    let ratio = HonestRatio::new(0.05).expect("valid");
     for (gamma, noise) in
-        [(26.87, Mechanism::laplace as fn(_) -> _), (26.87, Mechanism::discrete_laplace), (500.0, Mechanism::laplace)]
+        [(26.87, MechanismKind::Laplace), (26.87, MechanismKind::DiscreteLaplace), (500.0, MechanismKind::Laplace)]
     {
-        let event = PrivacyEvent::new(noise(InverseScale::new(gamma).expect("valid")), ratio);
-        let accountant = Accountant::new(event.with_threshold(29.0).expect("whole"), Delta::new(1e-5).expect("valid"));
+        let event = given::event(noise, gamma, 0.05).with_threshold(29.0).expect("whole");
+        let accountant = Accountant::new(event, delta());
         for bound in [Bound::Outcome, Bound::Tight] {
             let found = accountant.with_bound(bound).account(&[vec![0, 1]], 1).expect("votes").epsilon;
             assert!((0.0..1.0).contains(&found), "{gamma} {bound}: {found}");
@@ -179,11 +176,8 @@ fn an_unreachable_threshold_costs_nothing() {
 #[test]
 fn one_direction_never_costs_more_than_both() {
     // The best order lies at a cliff, caused by a neighbour that is harmless at lower orders.
-    let event = PrivacyEvent::new(
-        Mechanism::discrete_laplace(InverseScale::new(1.0).expect("valid")),
-        HonestRatio::new(0.05).expect("valid"),
-    );
-    let accountant = Accountant::new(event, Delta::new((-19.329_202_809_161_522f64).exp()).expect("valid"));
+    let event = given::event(MechanismKind::DiscreteLaplace, 1.0, 0.05);
+    let accountant = Accountant::new(event, given::delta((-19.329_202_809_161_522f64).exp()));
     let of = |directions| accountant.with_relation(directions).account(&[vec![24, 957]], 981).expect("votes").epsilon;
     let (one, both) = (of(NeighbouringRelation::OneSided), of(NeighbouringRelation::BothWays));
     assert!(one <= both * (1.0 + 1e-6) && both < 0.03, "{one} {both}");
@@ -241,32 +235,17 @@ fn a_released_value_is_publishable_and_states_its_claim() {
 fn a_released_value_is_hardly_ever_too_small() {
     // At a failure of 1e-3 the chance of more than 4 in 100 runs is below 1e-7.
     let counts: Vec<Vec<u32>> = (0..30).map(|i| vec![200 - 5 * i, 30 + 5 * i, 20]).collect();
-    let accountant = Accountant::new(event(Mechanism::discrete_laplace), Delta::new(1e-2).expect("a delta"));
+    let accountant = Accountant::new(event(Mechanism::discrete_laplace), given::delta(1e-2));
     let options = ReleaseOptions { order: Some(3.0), ..ReleaseOptions::default() };
     let mut generator = generator();
     // A lower bound of the moments behind the value: order 3, towards one neighbour, with the remaining part of delta.
-    let lattice =
-        DiscreteLaplace::of_class(InverseScale::new(0.1).expect("a scale"), HonestRatio::new(0.9).expect("a ratio"))
-            .lattice(800);
-    let answers = |row: [i64; 3]| -> [f64; 3] {
-        [0, 1, 2].map(|class| {
-            let wins = |r: i64| -> f64 {
-                let others = [0, 1, 2].into_iter().filter(|&other| other != class);
-                // P[n + r' <= x], or below x if the other class is the lower one.
-                let beaten = others.map(|other| row[class] + r - row[other] - i64::from(other < class));
-                lattice.log_pmf(r).exp() * beaten.map(|k| lattice.log_survival(-k).exp()).product::<f64>()
-            };
-            (-400..=400).map(wins).sum()
-        })
+    let noise = pmf(0.1, 0.9, 400);
+    let answers = |row: [i64; 3]| probabilities(&row, &noise, None);
+    let of_row = |row: &Vec<u32>| {
+        let row = [i64::from(row[0]), i64::from(row[1]), 20];
+        exact_moment(&answers(row), &answers([row[0] - 1, row[1] + 1, 20]), 3.0)
     };
-    let alpha: f64 = counts
-        .iter()
-        .map(|row| {
-            let row = [i64::from(row[0]), i64::from(row[1]), 20];
-            let (here, there) = (answers(row), answers([row[0] - 1, row[1] + 1, 20]));
-            here.iter().zip(there).map(|(p, q)| p * (p / q).powi(3)).sum::<f64>().ln()
-        })
-        .sum();
+    let alpha: f64 = counts.iter().map(of_row).sum();
     let mut small = 0;
     for _ in 0..100 {
         let released = accountant.release(&counts, 250, &options, &mut generator).expect("valid votes");

@@ -3,66 +3,49 @@
 
 use speed_accountant::composition::gaussian_epsilon;
 use speed_accountant::{
-    AccountError, Accountant, Adversary, Bound, Budget, Checks, Delta, EventAccountant, Extent, HonestRatio, Mechanism,
-    MechanismKind, PrivacyEvent, PrivacyFilter, QueryBatch,
+    AccountError, Accountant, Adversary, Bound, Budget, Checks, Extent, Mechanism, MechanismKind, PrivacyEvent,
+    PrivacyFilter, QueryBatch,
 };
 
-use crate::enumeration::brute_force::heads_of;
+use crate::enumeration::brute_force::{heads_of, pmf, probabilities};
+use crate::given::{delta, event, tau as ratio};
 use crate::neighbours::neighbours;
 
 /// The number of teachers at given votes.
 const TEACHERS: i64 = 6;
 
-/// Noise on the integers with its probabilities, computed here.
+/// Noise on the integers with its probabilities, computed here. They are centred at 0.
 #[derive(Clone, Debug)]
 struct Noise {
     mechanism: Mechanism,
-    first: i64,
     pmf: Vec<f64>,
-    /// The sums of the probabilities from the first on.
-    below: Vec<f64>,
 }
 
 impl Noise {
-    fn new(mechanism: Mechanism, first: i64, pmf: Vec<f64>) -> Self {
-        let mut below = vec![0.0];
-        pmf.iter().for_each(|p| below.push(below[below.len() - 1] + p));
-        Self { mechanism, first, pmf, below }
-    }
-
     fn laplace(gamma: f64) -> Self {
-        let (q, reach) = ((-gamma).exp(), (30.0 / gamma).ceil() as i64);
-        let pmf = (-reach..=reach).map(|k| (1.0 - q) / (1.0 + q) * q.powi(k.unsigned_abs() as i32)).collect();
-        Self::new(MechanismKind::DiscreteLaplace.with_scale(gamma).expect("in range"), -reach, pmf)
+        let mechanism = MechanismKind::DiscreteLaplace.with_scale(gamma).expect("in range");
+        Self { mechanism, pmf: pmf(gamma, 1.0, (30.0 / gamma).ceil() as i64) }
     }
 
     /// An even number of coins, of which `secret` are secret and the others are missing.
     fn coins(all: u64, secret: u64) -> Self {
         assert!(secret.is_multiple_of(2), "the heads of an odd number are counted from another place");
-        let mechanism = MechanismKind::Binomial.with_scale(all as f64).expect("in range");
-        Self::new(mechanism, -(secret as i64 / 2), heads_of(secret))
+        Self { mechanism: MechanismKind::Binomial.with_scale(all as f64).expect("in range"), pmf: heads_of(secret) }
     }
 
     fn places(&self) -> impl Iterator<Item = (i64, f64)> + Clone {
-        (self.first..).zip(self.pmf.iter().copied())
-    }
-
-    /// The probability of less than `mark`.
-    fn less_than(&self, mark: i64) -> f64 {
-        self.below[(mark - self.first).clamp(0, self.pmf.len() as i64) as usize]
+        (-(self.pmf.len() as i64 / 2)..).zip(self.pmf.iter().copied())
     }
 
     fn at_least(&self, mark: i64) -> f64 {
-        self.below[self.pmf.len()] - self.less_than(mark)
+        self.places().filter(|(k, _)| *k >= mark).map(|(_, p)| p).sum()
     }
 
     /// Returns the probabilities of the classes; ties go to the lowest.
     fn argmax(&self, counts: &[i64]) -> Vec<f64> {
-        let below = |class: usize, x: i64, j: usize| self.less_than(x - counts[j] + i64::from(j > class));
-        let others = |class: usize, x: i64| -> f64 {
-            (0..counts.len()).filter(|j| *j != class).map(|j| below(class, x, j)).product()
-        };
-        (0..counts.len()).map(|class| self.places().map(|(k, p)| p * others(class, counts[class] + k)).sum()).collect()
+        let mut all = probabilities(counts, &self.pmf, None);
+        all.truncate(counts.len());
+        all
     }
 }
 
@@ -102,14 +85,6 @@ fn worst(choices: &[Vec<(Vec<f64>, Vec<f64>)>], epsilon: f64) -> f64 {
         most
     }
     choose(choices, &mut Vec::new(), epsilon)
-}
-
-fn delta(delta: f64) -> Delta {
-    Delta::new(delta).expect("a delta")
-}
-
-fn ratio(tau: f64) -> HonestRatio {
-    HonestRatio::new(tau).expect("a ratio")
 }
 
 fn accountant(check: &Noise, answer: &Noise, tau: f64, threshold: i64, queries: usize, at: f64) -> Accountant {
@@ -272,15 +247,13 @@ fn checks_and_answers_compose_in_accounts_filters_and_with_each_other() {
         (MechanismKind::DiscreteLaplace, 0.009, 0.03),
     ];
     for (kind, wide, narrow) in kinds {
-        let mechanism = |scale: f64| kind.with_scale(scale).expect("in range");
-        let check = PrivacyEvent::check(mechanism(wide), ratio(0.9), 200.0).expect("a check");
-        let answer = PrivacyEvent::new(mechanism(narrow), ratio(0.9));
+        let wide_noise = kind.with_scale(wide).expect("in range");
+        let check = PrivacyEvent::check(wide_noise, ratio(0.9), 200.0).expect("a check");
+        let answer = event(kind, narrow, 0.9);
         let of = |batches: &[(PrivacyEvent, usize)]| {
-            let mut all = EventAccountant::new();
-            batches.iter().for_each(|&(event, count)| {
-                all.compose(event, count);
-            });
-            all.epsilon(delta(1e-5)).expect("finite")
+            let mut all = PrivacyFilter::new(Budget { epsilon: None, delta: delta(1e-5) });
+            batches.iter().for_each(|&(event, count)| all.compose(&QueryBatch::new(event, None, count)));
+            all.fixed_epsilon()
         };
         let (checks, answers) = (of(&[(check, 640)]), of(&[(answer, 286)]));
         let both = of(&[(check, 640), (answer, 286)]);
@@ -296,7 +269,7 @@ fn checks_and_answers_compose_in_accounts_filters_and_with_each_other() {
         let refused = filter.try_compose(&[QueryBatch::new(answer, 10, 5_000)]);
         assert!(matches!(refused, Err(AccountError::OverBudget { .. })), "{kind}");
         // A check is not an argmax with the same noise: it costs less.
-        let argmax = of(&[(PrivacyEvent::new(mechanism(wide), ratio(0.9)).with_threshold(200.0).expect("votes"), 640)]);
+        let argmax = of(&[(event(kind, wide, 0.9).with_threshold(200.0).expect("votes"), 640)]);
         assert!(checks < 0.8 * argmax, "{kind}: {checks} and {argmax}");
     }
 }

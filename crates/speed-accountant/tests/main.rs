@@ -5,6 +5,7 @@ mod bad_input;
 mod checks;
 mod enumeration;
 mod forecast;
+mod given;
 mod ledger;
 mod neighbours;
 mod oracle;

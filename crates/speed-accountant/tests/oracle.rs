@@ -3,14 +3,12 @@
 //!
 //! Without settings a fixed sample runs. `SPEED_AUDIT_SECONDS` runs random cases for this number of seconds
 //! (`.ci/nightly audit`: an hour), `SPEED_AUDIT_SEED` selects the random cases, `SPEED_AUDIT_CASE` runs a single one of them,
-//! and `SPEED_AUDIT_KIND` runs those of one kind (`fuzz`).
+//! and `SPEED_AUDIT_KIND` runs those of one kind (`coins`).
 
 mod case;
 mod check;
 mod composition;
 mod draw;
-mod excess;
-mod fuzz;
 mod grid;
 mod noise;
 mod random;
@@ -26,8 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use case::{Case, Kind};
-use check::{Report, check};
-use fuzz::Question;
+use check::check;
 use random::Random;
 use summary::{Summary, say};
 
@@ -45,7 +42,7 @@ const MANY_COINS: u64 = 6;
 const MEDIAN_EXCESS: f64 = 0.01;
 
 /// Frequency of each kind, in percent.
-const KINDS: [(Kind, i64); 11] = [
+const KINDS: [(Kind, i64); 10] = [
     (Kind::TwoDropout, 46),
     (Kind::TwoDropoutUpTo, 6),
     (Kind::TwoCollusion, 9),
@@ -55,8 +52,7 @@ const KINDS: [(Kind, i64); 11] = [
     (Kind::ManyCollusion, 4),
     (Kind::NearThreshold, 5),
     (Kind::OtherNoise, 4),
-    (Kind::Coins, 8),
-    (Kind::Fuzz, 5),
+    (Kind::Coins, 11),
 ];
 
 fn setting(name: &str) -> Option<u64> {
@@ -74,8 +70,7 @@ fn claims_are_never_below_the_truth() {
     } else {
         say(&format!("SPEED_AUDIT_SEED={seed}"));
         for case in Case::fixed() {
-            let report = check(&case);
-            summary.lock().expect("no worker failed").add(Kind::Fixed, case.to_string(), report);
+            summary.lock().expect("no worker failed").add(Kind::Fixed, check(&case));
         }
         let limit = seconds.map(Duration::from_secs);
         let workers =
@@ -117,7 +112,7 @@ fn no_claim_is_below_the_truth_with_empty_votes() {
         let mut random = Random::of_case(SEED_OF_EMPTY_VOTES, number);
         let case = draw::draw(kind, format!("empty votes {number}"), &mut random);
         let case = draw::with_empty_votes(case, &mut random);
-        summary.add(kind, case.to_string(), check(&case));
+        summary.add(kind, check(&case));
     }
     summary.print();
     assert_eq!(summary.cases(), EMPTY_VOTES);
@@ -130,7 +125,7 @@ fn no_claim_of_many_coins_is_below_the_truth() {
     for number in 0..MANY_COINS {
         let mut random = Random::of_case(SEED_OF_MANY_COINS, number);
         let case = draw::many_coins(format!("many coins {number}"), &mut random);
-        summary.add(Kind::Coins, case.to_string(), check(&case));
+        summary.add(Kind::Coins, check(&case));
     }
     summary.print();
     assert_eq!(summary.failures(), 0, "claims of many coins below the truth");
@@ -157,34 +152,23 @@ fn kind_of(seed: u64, number: u64) -> Kind {
         left -= share;
         left < 0
     });
-    kind.map_or(Kind::Fuzz, |(kind, _)| *kind)
+    kind.expect("100 percent").0
 }
 
 /// Runs one case.
 fn run(seed: u64, number: u64, summary: &Mutex<Summary>, shown: bool) {
     let (kind, mut random) = (kind_of(seed, number), Random::of_case(!seed, number));
     let name = format!("SPEED_AUDIT_SEED={seed} SPEED_AUDIT_CASE={number}");
-    let check: Box<dyn Fn() -> Report>;
-    let what: String;
-    if kind == Kind::Fuzz {
-        let question = Question::random(&mut random);
-        what = format!("{name}: {question:?}");
-        let shown = what.clone();
-        check = Box::new(move || question.check(&shown));
-    } else {
-        let case = draw::draw(kind, name, &mut random);
-        // The fixed sample has a test of its own for empty votes.
-        let with_empty_votes = number >= SAMPLE && random.chance(0.25);
-        let case = if with_empty_votes { draw::with_empty_votes(case, &mut random) } else { case };
-        what = case.to_string();
-        check = Box::new(move || check::check(&case));
-    }
+    let case = draw::draw(kind, name, &mut random);
+    // The fixed sample has a test of its own for empty votes.
+    let with_empty_votes = number >= SAMPLE && random.chance(0.25);
+    let case = if with_empty_votes { draw::with_empty_votes(case, &mut random) } else { case };
     if shown {
-        say(&what);
+        say(&format!("{case:?}"));
     }
-    summary.lock().expect("no worker failed").begin(what.clone());
-    let report = check();
+    summary.lock().expect("no worker failed").begin(case.name.clone());
+    let report = check(&case);
     let mut summary = summary.lock().expect("no worker failed");
-    summary.end(&what);
-    summary.add(kind, what, report);
+    summary.end(&case.name);
+    summary.add(kind, report);
 }

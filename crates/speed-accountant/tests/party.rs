@@ -1,81 +1,26 @@
 //! Claims for a party of several teachers, against an enumeration of all votes and of all moves of a party's votes.
 
-use speed_accountant::{
-    AccountError, Accountant, Budget, Delta, EventAccountant, PrivacyEvent, PrivacyFilter, QueryBatch,
-};
+use speed_accountant::{AccountError, Accountant, Budget, PrivacyEvent, PrivacyFilter, QueryBatch};
 use speed_core::fixture::exhaustive;
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins};
+use speed_mechanism::{HonestRatio, Mechanism, MechanismKind};
 
-use crate::enumeration::brute_force::{delta_of, heads_of, histograms};
-
-fn delta(delta: f64) -> Delta {
-    Delta::new(delta).expect("a delta")
-}
-
-fn event(kind: MechanismKind, scale: f64, tau: f64) -> PrivacyEvent {
-    PrivacyEvent::new(kind.with_scale(scale).expect("in range"), HonestRatio::new(tau).expect("a ratio"))
-}
+use crate::enumeration::brute_force::{delta_of, heads_of, histograms, pmf, probabilities};
+use crate::given::{delta, event, gamma};
 
 fn epsilon(event: PrivacyEvent, teachers: usize, queries: usize, at: f64) -> f64 {
     let event = event.of_party(teachers).expect("a party");
     Accountant::new(event, delta(at)).account_queries(queries).expect("an account").epsilon
 }
 
-/// Probabilities of noise on the integers, from `-reach` to `reach`, and their sums from the first on.
-struct Noise {
-    reach: i64,
-    pmf: Vec<f64>,
-    below: Vec<f64>,
-}
-
-impl Noise {
-    fn new(reach: i64, pmf: Vec<f64>) -> Self {
-        let mut below = vec![0.0];
-        pmf.iter().for_each(|p| below.push(below[below.len() - 1] + p));
-        Self { reach, pmf, below }
-    }
-
-    fn of_coins(coins: u64) -> Self {
-        assert!(coins.is_multiple_of(2));
-        Self::new(coins as i64 / 2, heads_of(coins))
-    }
-
-    fn of_laplace(gamma: f64, reach: i64) -> Self {
-        let all: f64 = (-reach..=reach).map(|k| (-gamma * k.abs() as f64).exp()).sum();
-        Self::new(reach, (-reach..=reach).map(|k| (-gamma * k.abs() as f64).exp() / all).collect())
-    }
-
-    fn below(&self, k: i64) -> f64 {
-        self.below[(k + self.reach + 1).clamp(0, self.pmf.len() as i64) as usize]
-    }
-
-    /// The probability of every winner, ties to the lowest class, and of "no answer" below a threshold.
-    fn answers(&self, votes: &[i64], threshold: Option<i64>) -> Vec<f64> {
-        let wins = |class: usize| -> f64 {
-            let of = |(i, p): (usize, &f64)| {
-                let mine = votes[class] + i as i64 - self.reach;
-                if threshold.is_some_and(|threshold| mine < threshold) {
-                    return 0.0;
-                }
-                let others = (0..votes.len()).filter(|&other| other != class);
-                p * others.map(|other| self.below(mine - votes[other] - i64::from(other < class))).product::<f64>()
-            };
-            self.pmf.iter().enumerate().map(of).sum()
-        };
-        let none = threshold.map(|threshold| votes.iter().map(|votes| self.below(threshold - 1 - votes)).product());
-        (0..votes.len()).map(wins).chain(none).collect()
-    }
-}
-
 /// The largest exact delta over all votes of the other teachers and all votes of the party, before and after.
-fn worst_delta(noise: &Noise, others: i64, party: i64, classes: usize, queries: usize, claim: f64) -> f64 {
+fn worst_delta(noise: &[f64], others: i64, party: i64, classes: usize, queries: usize, claim: f64) -> f64 {
     let mut worst = 0.0f64;
     for threshold in [None, Some(others)] {
         for rest in histograms(classes, others) {
             let all: Vec<Vec<f64>> = histograms(classes, party)
                 .iter()
                 .map(|own| rest.iter().zip(own).map(|(a, b)| a + b).collect::<Vec<_>>())
-                .map(|votes| noise.answers(&votes, threshold))
+                .map(|votes| probabilities(&votes, noise, threshold))
                 .collect();
             for here in &all {
                 for there in &all {
@@ -93,18 +38,18 @@ fn no_votes_and_no_moves_of_a_party_exceed_the_claim() {
         [(200, 2, 3, 1, 1e-3), (200, 3, 3, 2, 1e-2), (400, 3, 4, 1, 1e-4), (300, 4, 2, 3, 1e-3), (1_600, 4, 3, 2, 1e-5)]
     {
         let claim = epsilon(event(MechanismKind::Binomial, f64::from(coins), 1.0), party, queries, at);
-        let noise = Noise::of_coins(u64::from(coins as u32));
+        let noise = heads_of(u64::from(coins as u32));
         let found = worst_delta(&noise, 3, party as i64, classes, queries, claim);
         assert!(found <= at, "{coins} coins, a party of {party}: delta {found:e} at epsilon {claim}, claimed {at:e}");
         // The claim says something: a tenth of its epsilon is exceeded.
         let less = worst_delta(&noise, 3, party as i64, classes, queries, 0.1 * claim);
         assert!(less > at, "{coins} coins, a party of {party}: delta {less:e} at a tenth of {claim}");
     }
-    for (gamma, party, classes, queries, at) in [(0.5, 2, 3, 1, 1e-3), (0.3, 3, 3, 2, 1e-2), (0.1, 4, 3, 1, 1e-6)] {
-        let claim = epsilon(event(MechanismKind::DiscreteLaplace, gamma, 1.0), party, queries, at);
-        let noise = Noise::of_laplace(gamma, (60.0 / gamma) as i64);
+    for (scale, party, classes, queries, at) in [(0.5, 2, 3, 1, 1e-3), (0.3, 3, 3, 2, 1e-2), (0.1, 4, 3, 1, 1e-6)] {
+        let claim = epsilon(event(MechanismKind::DiscreteLaplace, scale, 1.0), party, queries, at);
+        let noise = pmf(scale, 1.0, (60.0 / scale) as i64);
         let found = worst_delta(&noise, 3, party as i64, classes, queries, claim);
-        assert!(found <= at, "gamma {gamma}, a party of {party}: delta {found:e} at epsilon {claim}, claimed {at:e}");
+        assert!(found <= at, "gamma {scale}, a party of {party}: delta {found:e} at epsilon {claim}, claimed {at:e}");
     }
 }
 
@@ -201,23 +146,19 @@ fn a_filter_composes_claims_of_parties() {
 fn queries_of_other_neighbours_are_of_another_kind() {
     // Pure epsilons of a few queries add up: gamma for each of the two counts and each vote that moves.
     let of = |teachers| event(MechanismKind::DiscreteLaplace, 0.01, 1.0).of_party(teachers).expect("a party");
-    let mut both = EventAccountant::new();
-    both.compose(of(2), 1).compose(of(5), 2);
-    let found = both.epsilon(delta(1e-9)).expect("an epsilon");
+    let fixed = |at: f64, batches: [(PrivacyEvent, usize); 2]| {
+        let mut filter = PrivacyFilter::new(Budget { epsilon: None, delta: delta(at) });
+        batches.iter().for_each(|&(event, count)| filter.compose(&QueryBatch::new(event, None, count)));
+        filter.fixed_epsilon()
+    };
+    let found = fixed(1e-9, [(of(2), 1), (of(5), 2)]);
     assert!((found - 0.02 * (2.0 + 2.0 * 5.0)).abs() < 1e-3, "{found}");
     // A check is of another kind than an answer with the same threshold.
     let noise = MechanismKind::Skellam.with_scale(150.0).expect("in range");
     let check = PrivacyEvent::check(noise, HonestRatio::ALL, 200.0).expect("a check");
     let answer = PrivacyEvent::new(noise, HonestRatio::ALL).with_threshold(200.0).expect("a threshold");
-    let of = |events: [PrivacyEvent; 2]| {
-        let mut accountant = EventAccountant::new();
-        for event in events {
-            accountant.compose(event, 100);
-        }
-        accountant.epsilon(delta(1e-5)).expect("an epsilon")
-    };
-    let [checks, mixed, reversed, answers] =
-        [[check, check], [check, answer], [answer, check], [answer, answer]].map(of);
+    let [checks, mixed, reversed, answers] = [[check, check], [check, answer], [answer, check], [answer, answer]]
+        .map(|events| fixed(1e-5, events.map(|event| (event, 100))));
     assert!(
         checks < 0.99 * mixed && mixed == reversed && mixed < 0.99 * answers,
         "{checks} {mixed} {reversed} {answers}"
@@ -241,11 +182,9 @@ fn claims_that_do_not_exist_for_a_party_are_refused() {
         let error = account.expect_err("refused").to_string();
         assert!(error.contains(words), "{error}");
     }
-    let coins = Mechanism::binomial(NoiseCoins::new(4).expect("coins"));
-    let few = PrivacyEvent::new(coins, HonestRatio::ALL).of_party(5).expect("a party");
+    let few = event(MechanismKind::Binomial, 4.0, 1.0).of_party(5).expect("a party");
     assert!(matches!(Accountant::new(few, delta(1e-5)).account_queries(1), Err(AccountError::NotFinite { .. })));
-    let gamma = InverseScale::new(0.1).expect("a scale");
-    assert_eq!(Mechanism::discrete_laplace(gamma), party.mechanism());
+    assert_eq!(Mechanism::discrete_laplace(gamma(0.1)), party.mechanism());
     let claim = accountant.account_queries(2).expect("an account").claim;
     assert!(claim.contains("the votes of one party's 5 teachers on every query"), "{claim}");
 }

@@ -3,21 +3,17 @@
 use proptest::prelude::*;
 use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};
 use speed_accountant::composition::{gaussian_epsilon, optimal_delta, optimal_epsilon, optimal_epsilon_of};
-use speed_accountant::theory::{
-    epsilon_star, gaussian_rdp, log_sup_g, per_query_epsilon, q, q_exact, q_pairs, skellam_rdp, tight_per_query_epsilon,
+use speed_accountant::theory::{per_query_epsilon, q, q_exact, q_pairs, tight_per_query_epsilon};
+use speed_accountant::{
+    Account, AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent,
+    ReleaseOptions,
 };
-use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_core::Randomness;
 use speed_mechanism::{
-    DiscreteGaussian, GeneralisedLaplace, HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseShare, SkellamShare,
+    DiscreteGaussian, GeneralisedLaplace, Mechanism, MechanismKind, NoiseGenerator, NoiseShare, SkellamShare,
 };
 
-fn tau(value: f64) -> HonestRatio {
-    HonestRatio::new(value).expect("a ratio")
-}
-
-fn delta(value: f64) -> Delta {
-    Delta::new(value).expect("a delta")
-}
+use crate::given::{delta, event, gamma, tau};
 
 /// Draws scales from a range, uniformly in the logarithm.
 fn log_range(low: f64, high: f64) -> impl Strategy<Value = f64> {
@@ -41,9 +37,9 @@ fn noises() -> impl Strategy<Value = Mechanism> {
     })
 }
 
-/// Draws rows with the same number of votes each, and gaps of up to a hundred thousand votes.
-fn rows() -> impl Strategy<Value = Vec<Vec<u32>>> {
-    (2usize..6, 1u32..100_000).prop_flat_map(|(classes, teachers)| {
+/// Draws rows of the same number of votes each, less than `most`.
+fn rows(most: u32) -> impl Strategy<Value = Vec<Vec<u32>>> {
+    (2usize..6, 1u32..most).prop_flat_map(|(classes, teachers)| {
         let row = proptest::collection::vec(0.0f64..1.0, classes - 1).prop_map(move |cuts| {
             let mut cuts: Vec<u32> = cuts.iter().map(|cut| (cut * f64::from(teachers)) as u32).collect();
             cuts.sort_unstable();
@@ -52,6 +48,45 @@ fn rows() -> impl Strategy<Value = Vec<Vec<u32>>> {
             cuts.into_iter().map(|cut| cut - std::mem::replace(&mut before, cut)).collect::<Vec<u32>>()
         });
         proptest::collection::vec(row, 1..4)
+    })
+}
+
+/// Draws numbers of votes, of which some are no threshold.
+fn thresholds() -> impl Strategy<Value = Option<f64>> {
+    let hostile = prop::sample::select(vec![-1e15, -1e300, -40.0, 0.0, 7.0, 0.5, 1e9, 1e15, 1e300, f64::MAX]);
+    proptest::option::weighted(0.3, prop_oneof![(-50i32..400).prop_map(f64::from), hostile])
+}
+
+/// A question to the accountant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ask {
+    Votes,
+    /// About every number of missing or colluding teachers, so of few.
+    UpTo,
+    AnyVotes,
+    /// Looks at as many neighbours of neighbours as there are votes.
+    Release,
+}
+
+/// Draws a question with rows of votes, the number of teachers, and how many times the rows are repeated. Some rows must be
+/// refused.
+fn questions() -> impl Strategy<Value = (Ask, Vec<Vec<u32>>, usize, usize)> {
+    let asks = [(Ask::Votes, 30_000), (Ask::UpTo, 12), (Ask::AnyVotes, 300), (Ask::Release, 300)];
+    prop::sample::select(asks.to_vec()).prop_flat_map(|(ask, most)| {
+        (Just(ask), rows(most), 0usize..60, 0usize..3, log_range(1.0, 3e3)).prop_map(
+            |(ask, mut rows, fault, more, times)| {
+                let teachers = rows[0].iter().sum::<u32>() as usize + more;
+                match fault {
+                    0 => rows.clear(),
+                    1 => rows[0].push(0),
+                    2 => rows[0].truncate(1),
+                    3 => rows[0][0] = u32::MAX,
+                    4 => return (ask, rows, 0, 1),
+                    _ => {}
+                }
+                (ask, rows, teachers, times as usize)
+            },
+        )
     })
 }
 
@@ -73,7 +108,7 @@ proptest! {
     fn every_account_is_a_number_and_ordered(
         noise in noises(),
         ratio in prop_oneof![0.05f64..1.0, Just(1.0)],
-        rows in rows(),
+        rows in rows(100_000),
         log_delta in -40.0f64..-0.1,
         threshold in proptest::option::of(-10i32..2_000),
     ) {
@@ -110,15 +145,68 @@ proptest! {
     }
 
     #[test]
+    fn any_question_is_refused_or_has_a_finite_epsilon(
+        (kind, scale) in (kinds(), prop_oneof![Just(f64::INFINITY), log_range(1e-3, 1e6)]),
+        ratio in prop_oneof![Just(1.0), 1e-9f64..1.0, log_range(1e-9, 1.0)],
+        delta in prop_oneof![Just(Delta::MIN), Just(1.0 - f64::EPSILON / 2.0), log_range(2.0 * Delta::MIN, 0.999)],
+        threshold in thresholds(),
+        distance in prop_oneof![8 => Just(0.0), 1 => log_range(1e-30, 0.999)],
+        (adversary, bound) in prop::sample::select(vec![
+            (Adversary::ExternalWithDropout, Bound::Tight),
+            (Adversary::ExternalWithDropout, Bound::Paper),
+            (Adversary::Colluding, Bound::Tight),
+            (Adversary::Colluding, Bound::Outcome),
+            (Adversary::ExternalWithCentral, Bound::Tight),
+        ]),
+        (one_sided, integrals) in any::<(bool, bool)>(),
+        order in proptest::option::weighted(0.15, prop_oneof![
+            prop::sample::select(vec![0.0, -1.0, f64::NAN, 1e-3, 1e4]),
+            log_range(0.1, 1e4),
+        ]),
+        (ask, rows, teachers, times) in questions(),
+    ) {
+        // Tables of wide Skellam noise take long.
+        let widest = if kind == MechanismKind::Skellam { 100.0 } else { 1e6 };
+        let noise = kind.with_scale(if kind.is_inverse() { scale.clamp(1e-3, 1e6) } else { scale.clamp(0.01, widest) });
+        let noise = noise.expect("in range");
+        let rows = vec![rows; times].concat();
+        let answer = || -> Result<Account, AccountError> {
+            let event = PrivacyEvent::new(noise, tau(ratio)).with_sampling_total_variation(distance)?;
+            let event = threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold))?;
+            let relation = if one_sided { NeighbouringRelation::OneSided } else { NeighbouringRelation::BothWays };
+            let accountant = Accountant::new(event, Delta::new(delta)?)
+                .with_adversary(adversary)
+                .with_extent(if ask == Ask::UpTo { Extent::UpTo } else { Extent::Exactly })
+                .with_relation(relation)
+                .with_bound(bound)
+                .with_integrals(integrals);
+            let accountant = order.map_or(accountant, |order| accountant.with_max_order(order));
+            match ask {
+                Ask::Votes | Ask::UpTo => accountant.account(&rows, teachers),
+                Ask::AnyVotes => accountant.account_queries(rows.len()),
+                Ask::Release => {
+                    let mut generator = NoiseGenerator::new(&Randomness::simulation([9; 32])).expect("a generator");
+                    accountant.release(&rows, teachers, &ReleaseOptions::default(), &mut generator)
+                }
+            }
+        };
+        if let Ok(account) = answer() {
+            let query = account.per_query_epsilon;
+            prop_assert!(account.epsilon.is_finite() && account.epsilon >= 0.0 && query >= 0.0, "{}", account.claim);
+            let is_pure = noise.gamma().is_some() && bound != Bound::Paper && ask != Ask::Release;
+            let most = account.queries as f64 * query * (1.0 + 1e-6);
+            prop_assert!(!is_pure || account.epsilon <= most, "{} of all, above {most} of each", account.epsilon);
+        }
+    }
+
+    #[test]
     fn probabilities_are_ordered(
         gamma in log_range(1e-3, 20.0),
         ratio in prop_oneof![0.1f64..1.0, Just(1.0)],
-        rows in rows(),
+        rows in rows(100_000),
         integer in any::<bool>(),
     ) {
-        let gamma = InverseScale::new(gamma).expect("in range");
-        let noise = if integer { Mechanism::discrete_laplace(gamma) } else { Mechanism::laplace(gamma) };
-        let event = PrivacyEvent::new(noise, tau(ratio));
+        let event = event(if integer { MechanismKind::DiscreteLaplace } else { MechanismKind::Laplace }, gamma, ratio);
         for row in &rows {
             let (paper, pairs, exact) =
                 (q(row, &event).expect("votes"), q_pairs(row, &event).expect("votes"), q_exact(row, &event).expect("votes"));
@@ -135,11 +223,8 @@ proptest! {
         ratio in 0.05f64..0.999,
         integer in any::<bool>(),
     ) {
-        let at = |gamma: f64, ratio: f64| {
-            let gamma = InverseScale::new(gamma).expect("in range");
-            let noise = if integer { Mechanism::discrete_laplace(gamma) } else { Mechanism::laplace(gamma) };
-            PrivacyEvent::new(noise, tau(ratio))
-        };
+        let kind = if integer { MechanismKind::DiscreteLaplace } else { MechanismKind::Laplace };
+        let at = |gamma: f64, ratio: f64| event(kind, gamma, ratio);
         let here = at(gamma, ratio);
         let (paper, tight) = (per_query_epsilon(&here), tight_per_query_epsilon(&here, 10));
         prop_assert!(tight <= paper * (1.0 + 1e-9) && tight >= 2.0 * gamma * (1.0 - 1e-12));
@@ -160,8 +245,7 @@ proptest! {
     ) {
         let at = |gamma: f64, ratio: f64, queries: usize, log_delta: f64| {
             let scale = if kind.is_inverse() { gamma } else { 1.0 / gamma };
-            let event = PrivacyEvent::new(kind.with_scale(scale).expect("in range"), tau(ratio));
-            Accountant::new(event, delta(log_delta.exp())).account_queries(queries).expect("queries").epsilon
+            Accountant::new(event(kind, scale, ratio), delta(log_delta.exp())).account_queries(queries).expect("queries").epsilon
         };
         let here = at(gamma, ratio, queries, log_delta);
         // One percent is more than the resolution of the grid.
@@ -201,9 +285,7 @@ proptest! {
 
 #[test]
 fn limits() {
-    let laplace = |gamma: f64, ratio: f64| {
-        PrivacyEvent::new(Mechanism::laplace(InverseScale::new(gamma).expect("a scale")), tau(ratio))
-    };
+    let laplace = |scale: f64, ratio: f64| event(MechanismKind::Laplace, scale, ratio);
     // tau -> 1 gives 2 gamma.
     for gamma in [0.01, 0.1, 1.0] {
         let near = per_query_epsilon(&laplace(gamma, 1.0 - 1e-9));
@@ -217,42 +299,18 @@ fn limits() {
             [1e-1, 1e-2, 1e-3].iter().map(|&gamma| tight_per_query_epsilon(&laplace(gamma, ratio), 10)).collect();
         assert!(tight[0] > tight[1] && tight[1] > tight[2], "{tight:?}");
     }
-    // Skellam noise of many votes is close to Gaussian noise.
-    let sigma = speed_mechanism::NoiseDeviation::new(300.0).expect("valid");
-    let ratio = skellam_rdp(sigma, HonestRatio::ALL, 8.0) / gaussian_rdp(sigma, HonestRatio::ALL, 8.0);
-    assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
 }
 
 #[test]
-fn no_ratio_of_a_grid_exceeds_the_searches() {
-    // Brute force over places: J(A, D), bounded from both sides by sums over each tenth of a vote.
-    for (gamma, ratio) in [(0.3, 0.3), (0.3, 0.6), (1.0, 0.75)] {
-        let scale = InverseScale::new(gamma).expect("a scale");
-        let event = PrivacyEvent::new(Mechanism::laplace(scale), tau(ratio));
-        let noise = GeneralisedLaplace::of_class(scale, tau(ratio));
-        let found = epsilon_star(&event).expect("a scale").max(2.0 * gamma);
-        let (step, reach) = (0.1, 400i32);
-        // The mass of each cell is exact, computed from tails.
-        let tails: Vec<f64> = (-2 * reach..=2 * reach).map(|i| noise.survival(f64::from(i) * step)).collect();
-        let tail = |i: i32| tails[(i.clamp(-2 * reach, 2 * reach) + 2 * reach) as usize];
-        let j = |a: i32, d: i32| -> (f64, f64) {
-            let cells = (a..reach).map(|i| (tail(i) - tail(i + 1), i));
-            cells.fold((0.0, tail(reach)), |(low, high), (mass, i)| {
-                (low + mass * (1.0 - tail(i + d)), high + mass * (1.0 - tail(i + 1 + d)))
-            })
-        };
-        for a in (-20..=20).step_by(2) {
-            for d in (-100..=30).step_by(5) {
-                // This is a lower bound of the ratio, wherever in the cells the mass lies.
-                let lower = (j(a, d).0 / j(a + 10, d - 20).1).ln();
-                assert!(lower <= found + 1e-9, "gamma {gamma}, tau {ratio}, {a} {d}: {lower} above {found}");
-            }
-        }
-        let supremum = log_sup_g(&noise);
-        assert!(found.is_finite() && supremum.is_finite(), "gamma {gamma}, tau {ratio}: {found}, {supremum}");
-        for t in -300..=300 {
-            let t = f64::from(t) * 0.01;
-            assert!(noise.log_survival(t) - noise.log_survival(t + 2.0) <= supremum + 1e-12);
+fn no_ratio_of_tails_exceeds_the_bound() {
+    for (scale, ratio) in [(0.01, 0.05), (0.3, 0.3), (0.3, 0.6), (1.0, 0.75), (8.0, 0.5), (60.0, 0.9)] {
+        let bound = tight_per_query_epsilon(&event(MechanismKind::Laplace, scale, ratio), 3);
+        let noise = GeneralisedLaplace::of_class(gamma(scale), tau(ratio));
+        for t in (-300..=300).map(|t| f64::from(t) * 0.01) {
+            assert!(
+                noise.log_survival(t) - noise.log_survival(t + 2.0) <= bound + 1e-12,
+                "{scale} {ratio} {t}: {bound}"
+            );
         }
     }
 }
@@ -323,8 +381,7 @@ fn calibration_meets_its_target_and_no_less_noise_does() {
         assert!(found.account.epsilon <= 5.0 && found.account.epsilon > 4.99, "{kind:?}: {}", found.account.epsilon);
         assert!(found.account.publishable);
         let less = if kind.is_inverse() { found.scale * 1.01 } else { found.scale * 0.99 };
-        let event = PrivacyEvent::new(kind.with_scale(less).expect("in range"), tau(0.9));
-        let cost = Accountant::new(event, delta(1e-5)).account_queries(100).expect("queries").epsilon;
+        let cost = Accountant::new(event(kind, less, 0.9), delta(1e-5)).account_queries(100).expect("queries").epsilon;
         assert!(cost > 5.0, "{kind:?}: {cost}");
         let noise = kind.with_scale(found.scale).expect("in range");
         let queries = calibrate_queries(noise, &target).expect("reachable");

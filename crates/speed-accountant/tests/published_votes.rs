@@ -6,9 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_accountant::theory::{account, moment, per_query_epsilon, q};
-use speed_accountant::{Account, Accountant, Checks, Delta, NeighbouringRelation, PrivacyEvent, round_up};
+use speed_accountant::theory::{per_query_epsilon, q, theorem_3};
+use speed_accountant::{Account, Accountant, Checks, NeighbouringRelation, PrivacyEvent, round_up};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, log_normal_survival};
+
+use crate::given;
 
 /// Classes of both data sets.
 const CLASSES: usize = 10;
@@ -55,15 +57,11 @@ fn svhn_queries(folder: &Path) -> Vec<Vec<u32>> {
 
 fn event(noise: fn(InverseScale) -> Mechanism, gamma: f64, tau: f64) -> PrivacyEvent {
     let tau = HonestRatio::new(tau).and_then(|tau| tau.effective(TEACHERS)).expect("a valid ratio");
-    PrivacyEvent::new(noise(InverseScale::new(gamma).expect("a valid scale")), tau)
-}
-
-fn delta() -> Delta {
-    Delta::new(1e-5).expect("a valid delta")
+    PrivacyEvent::new(noise(given::gamma(gamma)), tau)
 }
 
 fn spent(votes: &[Vec<u32>], noise: fn(InverseScale) -> Mechanism, tau: f64) -> Account {
-    account(votes, TEACHERS, event(noise, 0.1, tau), delta()).expect("valid votes")
+    Accountant::paper(event(noise, 0.1, tau), given::delta(1e-5)).account(votes, TEACHERS).expect("valid votes")
 }
 
 #[test]
@@ -98,7 +96,7 @@ fn the_improvement_over_pate_is_its_largest_order() {
     let Some(folder) = votes_folder() else { return };
     let votes = mnist_queries(&folder);
     assert!((spent(&votes, Mechanism::laplace, 1.0).epsilon - 1.40785).abs() < 5e-6);
-    let pate = Accountant::paper(event(Mechanism::laplace, 0.1, 1.0), delta()).with_max_order(8.0);
+    let pate = Accountant::paper(event(Mechanism::laplace, 0.1, 1.0), given::delta(1e-5)).with_max_order(8.0);
     let pate = pate.account(&votes, TEACHERS).expect("valid votes");
     assert!((pate.epsilon - 2.04856).abs() < 5e-6);
     assert!(pate.order_at_edge);
@@ -111,11 +109,10 @@ fn a_long_run_is_the_sum_of_its_queries() {
     let votes = histograms(&folder.join("mnist_250_teachers.npy"));
     assert_eq!(votes.len(), 9000);
     let event = event(Mechanism::laplace, 0.1, 0.9);
-    let found = account(&votes, TEACHERS, event, delta()).expect("valid votes");
+    let found = Accountant::paper(event, given::delta(1e-5)).account(&votes, TEACHERS).expect("valid votes");
     let epsilon = per_query_epsilon(&event);
     let order = found.order.expect("an order");
-    let alpha: f64 =
-        votes.iter().map(|row| moment(epsilon, q(row, &event).expect("valid votes").ln(), order as u32)).sum();
+    let alpha: f64 = votes.iter().map(|row| theorem_3(epsilon, q(row, &event).expect("valid votes").ln(), order)).sum();
     let by_hand = (alpha - 1e-5f64.ln()) / order;
     assert!((found.epsilon / by_hand - 1.0).abs() < 1e-12, "{} against {by_hand}", found.epsilon);
     // With this number of queries most moments cost too much: an order below 1 would be better, and the account says
@@ -141,7 +138,7 @@ fn pates_confident_answers_cost_less_than_published() {
         let noise = |sigma: f64| kind.with_scale(sigma).expect("in range");
         let event = PrivacyEvent::check(noise(150.0), HonestRatio::ALL, 200.0).expect("a check");
         let answers = PrivacyEvent::new(noise(40.0), HonestRatio::ALL);
-        Accountant::new(answers, Delta::new(1e-5).expect("a delta")).after(Checks { event, queries: 648 })
+        Accountant::new(answers, given::delta(1e-5)).after(Checks { event, queries: 648 })
     };
     let shown = |account: Result<Account, _>| round_up(account.expect("finite").epsilon, 2);
     let (gaussian, skellam) = (after(MechanismKind::Gaussian), after(MechanismKind::Skellam));

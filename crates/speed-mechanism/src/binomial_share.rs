@@ -2,7 +2,8 @@
 
 use rand::CryptoRng;
 
-use crate::{MechanismError, NoiseCoins, NoiseShare};
+use crate::parameters::check_teachers;
+use crate::{MechanismError, NoiseCoins};
 
 /// One teacher's share of binomial noise: the number of heads of its coins for one class and query, from 0 to
 /// [`Self::coins`].
@@ -21,13 +22,11 @@ impl BinomialShare {
     /// Creates the share of one of `teachers` teachers, which toss `coins` coins together.
     ///
     /// # Errors
-    /// [`MechanismError::Teachers`] for no teacher or more than [`NoiseShare::MAX_TEACHERS`],
+    /// [`MechanismError::Teachers`] for no teacher or more than [`NoiseShare::MAX_TEACHERS`](crate::NoiseShare::MAX_TEACHERS),
     /// [`MechanismError::SharedCoins`] if the teachers cannot share the coins evenly,
     /// [`MechanismError::CoinsOfTeacher`] for more than [`Self::MAX_COINS`] each.
     pub fn new(coins: NoiseCoins, teachers: usize) -> Result<Self, MechanismError> {
-        if teachers == 0 || teachers > NoiseShare::MAX_TEACHERS {
-            return Err(MechanismError::Teachers { found: teachers, max: NoiseShare::MAX_TEACHERS });
-        }
+        check_teachers(teachers)?;
         let (all, teachers_wide) = (coins.get(), teachers as u64);
         if !all.is_multiple_of(teachers_wide) {
             return Err(MechanismError::SharedCoins { coins: all, teachers });

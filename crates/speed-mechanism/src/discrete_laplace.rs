@@ -10,6 +10,7 @@
 //! and the tails from `R_k = P[X >= k] / P_k = 1 + p c_{k+1} R_{k+1}`; `P_0 = 1 / (2 R_0 - 1)` by symmetry. Logarithms
 //! are kept throughout, so nothing underflows.
 
+use crate::parameters::checked_shape;
 use crate::{HonestRatio, InverseScale, Lattice, MechanismError};
 
 /// Distribution of the summed integer noise of a ratio `tau` of the teachers (shape `tau`), or of the difference of two
@@ -21,19 +22,12 @@ pub struct DiscreteLaplace {
 }
 
 impl DiscreteLaplace {
-    /// The largest shape supported: the difference of two full discrete Laplace variables.
-    pub(crate) const MAX_SHAPE: f64 = 2.0;
-
     /// Checks and wraps the parameters.
     ///
     /// # Errors
     /// [`MechanismError::Shape`] if `shape` is not in (0, 2].
     pub fn new(gamma: InverseScale, shape: f64) -> Result<Self, MechanismError> {
-        if shape > 0.0 && shape <= Self::MAX_SHAPE {
-            Ok(Self { gamma: gamma.get(), shape })
-        } else {
-            Err(MechanismError::Shape { found: shape, max: Self::MAX_SHAPE })
-        }
+        Ok(Self { gamma: gamma.get(), shape: checked_shape(shape)? })
     }
 
     /// Creates the noise of one class if a ratio `tau` of the teachers adds noise.
@@ -46,17 +40,6 @@ impl DiscreteLaplace {
         Self { gamma: gamma.get(), shape: 2.0 * tau.get() }
     }
 
-    /// Returns the probability that the noise is exactly `k` votes.
-    pub fn pmf(&self, k: i64) -> f64 {
-        self.log_pmf(k).exp()
-    }
-
-    /// Returns the logarithm of the probability that the noise is exactly `k` votes. It takes time proportional to
-    /// `|k| + 1/gamma`.
-    pub(crate) fn log_pmf(&self, k: i64) -> f64 {
-        self.logs(k.unsigned_abs()).0
-    }
-
     /// Returns the probability that the noise is at least `t` votes.
     pub fn survival(&self, t: i64) -> f64 {
         self.log_survival(t).exp()
@@ -66,31 +49,16 @@ impl DiscreteLaplace {
     /// `|t| + 1/gamma`; for many `t`, see [`Self::log_survivals`].
     pub fn log_survival(&self, t: i64) -> f64 {
         if t > 0 {
-            self.logs(t.unsigned_abs()).1
+            self.log_tail(t.unsigned_abs())
         } else {
             // P[X >= -m] = 1 - P[X >= m + 1], also for m = 0, because it is close to 1 if there is hardly any noise.
-            (-self.logs(t.unsigned_abs() + 1).1.exp()).ln_1p()
+            (-self.log_tail(t.unsigned_abs() + 1).exp()).ln_1p()
         }
     }
 
     /// Returns the logarithms of the probabilities that the noise is at least `t` votes, for `t = 0, 1, ..., reach`.
     pub fn log_survivals(&self, reach: usize) -> Vec<f64> {
-        let mut entries = vec![(0.0, 0.0); reach + 1];
-        let mut first = 1.0;
-        self.descend(reach as u64, |k, c, r| {
-            if let Some(entry) = usize::try_from(k).ok().and_then(|k| entries.get_mut(k)) {
-                *entry = (c, r);
-            }
-            first = r;
-        });
-        // ln P_k, from ln P_0 upwards.
-        let mut log_pmf = -(2.0 * first - 1.0).ln();
-        let mut survivals = Vec::with_capacity(reach + 1);
-        for (c, r) in entries {
-            survivals.push(log_pmf + r.ln());
-            log_pmf += c.ln() - self.gamma;
-        }
-        survivals
+        self.lattice(reach).log_survival
     }
 
     /// Computes the probabilities and tails up to `reach` votes, in time proportional to `reach + 1/gamma`.
@@ -104,8 +72,8 @@ impl DiscreteLaplace {
         Lattice::from_ratios(entries)
     }
 
-    /// Returns the logarithms of `P[X = k]` and `P[X >= k]`.
-    fn logs(&self, k: u64) -> (f64, f64) {
+    /// Returns the logarithm of `P[X >= k]`.
+    fn log_tail(&self, k: u64) -> f64 {
         let (mut log_weight, mut at_k, mut first) = (-self.gamma * k as f64, 1.0, 1.0);
         self.descend(k, |i, c, r| {
             if i < k {
@@ -115,8 +83,7 @@ impl DiscreteLaplace {
             }
             first = r;
         });
-        let log_pmf = log_weight - (2.0 * first - 1.0).ln();
-        (log_pmf, log_pmf + at_k.ln())
+        log_weight - (2.0 * first - 1.0).ln() + at_k.ln()
     }
 
     /// Runs the recurrences down to zero from far enough above `reach` and visits `k, c_{k+1}, R_k` on the way.

@@ -92,26 +92,16 @@ pub(crate) fn discrete_laplace(scale: u128, rng: &mut impl CryptoRng) -> i128 {
     }
 }
 
-/// [`poisson`] adds up draws of rate 1/2 for rates up to this one: seeded draws of such noise have been published.
-const MAX_IN_HALVES: u128 = 4_096;
-/// [`fast_poisson`], of which no draws were published, adds up draws for rates up to this one: there a walk from the
-/// mode gains nothing.
-const MAX_SMALL: u128 = 8;
+/// [`poisson`] adds up draws of rate 1/2 for rates up to this one in a single share: seeded draws of such noise have been
+/// published.
+pub(crate) const MAX_IN_HALVES: u128 = 4_096;
+/// The same in a sum of shares, of which no draws were published: there a walk from the mode gains nothing.
+pub(crate) const MAX_SMALL: u128 = 8;
 
 /// Returns a Poisson variable of rate `numerator / denominator`. The rate is at most 2^39 and the numerator at most 2^80, so
 /// no product overflows. The time grows with the square root of the rate, but with the rate itself up to a rate of
-/// [`MAX_IN_HALVES`].
-pub(crate) fn poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
-    poisson_from(MAX_IN_HALVES, numerator, denominator, rng)
-}
-
-/// Returns a variable of the same distribution from different random draws, in a time that grows with the square root
-/// of the rate, at every rate.
-pub(crate) fn fast_poisson(numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
-    poisson_from(MAX_SMALL, numerator, denominator, rng)
-}
-
-fn poisson_from(in_halves: u128, numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
+/// `in_halves`, on which the random draws depend.
+pub(crate) fn poisson(in_halves: u128, numerator: u128, denominator: u128, rng: &mut impl CryptoRng) -> u64 {
     if numerator > in_halves * denominator {
         return poisson_about_the_mode(numerator, denominator, rng);
     }

@@ -29,7 +29,6 @@ const POINTS: usize = 8;
 #[derive(Clone, Debug)]
 pub struct LaplaceTable {
     noise: GeneralisedLaplace,
-    gamma: f64,
     log_survival: Vec<f64>,
     /// For `gamma = 1`.
     log_density: Vec<f64>,
@@ -38,7 +37,7 @@ pub struct LaplaceTable {
 impl LaplaceTable {
     /// Tabulates a distribution: about a million products.
     pub fn new(noise: GeneralisedLaplace) -> Self {
-        let shape = noise.shape();
+        let shape = noise.shape;
         let kernels: Vec<(f64, f64)> = (FIRST - TOP..=NEAREST).map(kernel).collect();
         let survival_scale = -LN_2 - ln_gamma(shape);
         let density_scale = survival_scale - PI.ln() / 2.0;
@@ -66,19 +65,19 @@ impl LaplaceTable {
             log_survival.push(survival_scale + (STEP * survival).ln());
             log_density.push(density_scale + (STEP * density).ln());
         }
-        Self { noise, gamma: noise.gamma(), log_survival, log_density }
+        Self { noise, log_survival, log_density }
     }
 
     /// Returns the logarithm of the probability that the noise is at least `u` votes.
     pub fn log_survival(&self, u: f64) -> f64 {
-        let x = self.gamma * u;
+        let x = self.noise.gamma * u;
         if x < 0.0 {
             return (-self.log_survival(-u).exp()).ln_1p();
         }
         match grid_position(x) {
             GridPosition::Below => {
                 // 1/2 - S follows the power law x^{2 shape}, or x if that is flatter.
-                let power = (2.0 * self.noise.shape()).min(1.0);
+                let power = (2.0 * self.noise.shape).min(1.0);
                 let first = -(self.log_survival[0] + LN_2).exp_m1();
                 (-first * (power * (x.ln() - f64::from(FIRST) * STEP / 2.0)).exp()).ln_1p() - LN_2
             }
@@ -89,15 +88,15 @@ impl LaplaceTable {
 
     /// Returns the logarithm of the density at `u` votes, per vote.
     pub fn log_density(&self, u: f64) -> f64 {
-        let x = (self.gamma * u).abs();
+        let x = (self.noise.gamma * u).abs();
         match grid_position(x) {
             GridPosition::Below if x == 0.0 => self.noise.log_density(0.0),
             GridPosition::Below => {
                 // The power law x^{2 shape - 1} below shape 1/2; flat above.
-                let slope = (2.0 * self.noise.shape() - 1.0).min(0.0);
-                self.log_density[0] + slope * (x.ln() - f64::from(FIRST) * STEP / 2.0) + self.gamma.ln()
+                let slope = (2.0 * self.noise.shape - 1.0).min(0.0);
+                self.log_density[0] + slope * (x.ln() - f64::from(FIRST) * STEP / 2.0) + self.noise.gamma.ln()
             }
-            GridPosition::At(i, t) => interpolate(&self.log_density[i..i + POINTS], t) + self.gamma.ln(),
+            GridPosition::At(i, t) => interpolate(&self.log_density[i..i + POINTS], t) + self.noise.gamma.ln(),
             GridPosition::Above => self.noise.log_density(u),
         }
     }

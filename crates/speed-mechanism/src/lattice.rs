@@ -8,31 +8,26 @@ pub struct Lattice {
     twice_centre: i64,
     /// From the centre, rounded up.
     log_pmf: Vec<f64>,
-    log_survival: Vec<f64>,
+    pub(crate) log_survival: Vec<f64>,
 }
 
 impl Lattice {
     /// Creates a table of a distribution that is symmetric about 0 from `ln P_{k+1}/P_k` and `P[X >= k]/P_k` for
     /// `k = 0..=reach`.
-    pub(crate) fn from_ratios(entries: impl IntoIterator<Item = (f64, f64)>) -> Self {
+    pub(crate) fn from_ratios(entries: Vec<(f64, f64)>) -> Self {
         // P_0 = 1 / (2 R_0 - 1) by symmetry.
         Self::from_first(0, entries, |first| -(2.0 * first - 1.0).ln())
     }
 
     /// The same for a distribution that is symmetric about 1/2, from `k = 1..=reach + 1`.
-    pub(crate) fn about_one_half(entries: impl IntoIterator<Item = (f64, f64)>) -> Self {
+    pub(crate) fn about_one_half(entries: Vec<(f64, f64)>) -> Self {
         // P_1 = 1 / (2 R_1) by symmetry.
         Self::from_first(1, entries, |first| -(2.0 * first).ln())
     }
 
-    fn from_first(
-        twice_centre: i64,
-        entries: impl IntoIterator<Item = (f64, f64)>,
-        log_first: impl Fn(f64) -> f64,
-    ) -> Self {
+    fn from_first(twice_centre: i64, entries: Vec<(f64, f64)>, log_first: impl Fn(f64) -> f64) -> Self {
         let (mut log_pmf, mut log_survival) = (Vec::new(), Vec::new());
-        let mut entries = entries.into_iter().peekable();
-        let mut current = entries.peek().map_or(0.0, |(_, first)| log_first(*first));
+        let mut current = entries.first().map_or(0.0, |(_, first)| log_first(*first));
         for (log_ratio, tail) in entries {
             log_pmf.push(current);
             log_survival.push(current + tail.ln());

@@ -91,11 +91,6 @@ impl MechanismKind {
     pub fn is_inverse(self) -> bool {
         matches!(self, Self::Laplace | Self::DiscreteLaplace)
     }
-
-    /// Returns whether the noise is an integer number of votes, so that it can be encrypted.
-    pub(crate) fn is_integer(self) -> bool {
-        matches!(self, Self::DiscreteLaplace | Self::Skellam | Self::Binomial)
-    }
 }
 
 impl Mechanism {
@@ -154,7 +149,7 @@ impl Mechanism {
 
     /// Returns whether the noise is an integer number of votes, so that it can be encrypted.
     pub fn is_integer(self) -> bool {
-        self.kind().is_integer()
+        matches!(self, Self::DiscreteLaplace { .. } | Self::Skellam { .. } | Self::Binomial { .. })
     }
 
     /// Returns whether the noise has an exact sampler, which adds nothing to delta.

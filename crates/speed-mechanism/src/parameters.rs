@@ -7,6 +7,27 @@ use crate::MechanismError;
 /// The largest number of teachers that share noise.
 pub(crate) const MAX_TEACHERS: usize = 1_000_000;
 
+/// Checks a number of teachers that share noise.
+pub(crate) fn check_teachers(found: usize) -> Result<(), MechanismError> {
+    match found {
+        1..=MAX_TEACHERS => Ok(()),
+        _ => Err(MechanismError::Teachers { found, max: MAX_TEACHERS }),
+    }
+}
+
+/// Rounds a product down. A product within rounding error of an integer counts as that integer: 0.7 of 250 is 175, even if the
+/// floating-point product is slightly less.
+fn floor(product: f64) -> f64 {
+    let nearest = product.round();
+    if (product - nearest).abs() <= 1e-12 * nearest { nearest } else { product.floor() }
+}
+
+/// Checks the shape of summed Laplace noise, at most 2: that of the difference of two classes' noise of all teachers.
+pub(crate) fn checked_shape(found: f64) -> Result<f64, MechanismError> {
+    const MAX: f64 = 2.0;
+    if found > 0.0 && found <= MAX { Ok(found) } else { Err(MechanismError::Shape { found, max: MAX }) }
+}
+
 /// Converts a checked number from and into its value, for serde.
 macro_rules! as_number {
     ($type:ty, $number:ty) => {
@@ -161,9 +182,7 @@ impl NoiseCoins {
     /// Returns the number of coins of a ratio `tau` of the teachers, rounded down. A product within rounding error of an
     /// integer counts as that integer.
     pub fn of_ratio(self, tau: HonestRatio) -> u64 {
-        let product = tau.get() * self.0 as f64;
-        let nearest = product.round();
-        if (product - nearest).abs() <= 1e-12 * nearest { nearest as u64 } else { product.floor() as u64 }
+        floor(tau.get() * self.0 as f64) as u64
     }
 }
 
@@ -195,15 +214,12 @@ impl HonestRatio {
     }
 
     /// Returns the number of `teachers` teachers that add noise: `floor(tau * teachers)`. A product within rounding
-    /// error of an integer counts as that integer: 0.7 of 250 is 175, even if the floating-point product is slightly
-    /// less.
+    /// error of an integer counts as that integer.
     ///
     /// # Errors
     /// [`MechanismError::NoNoisyTeacher`] if that number is 0.
     pub fn noisy_teachers(self, teachers: usize) -> Result<usize, MechanismError> {
-        let product = self.0 * teachers as f64;
-        let nearest = product.round();
-        let noisy = if (product - nearest).abs() <= 1e-12 * nearest { nearest } else { product.floor() } as usize;
+        let noisy = floor(self.0 * teachers as f64) as usize;
         if noisy == 0 { Err(MechanismError::NoNoisyTeacher { tau: self.0, teachers }) } else { Ok(noisy) }
     }
 

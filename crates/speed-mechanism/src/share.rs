@@ -5,6 +5,7 @@ use std::fmt;
 use rand::CryptoRng;
 
 use crate::fixed::Fixed;
+use crate::parameters::check_teachers;
 use crate::share_pmf::SharePmf;
 use crate::{InverseScale, MechanismError};
 
@@ -30,8 +31,6 @@ const BITS_LEFT_OUT: f64 = 116.0;
 /// the machine code.
 #[derive(Clone)]
 pub struct NoiseShare {
-    gamma: InverseScale,
-    teachers: usize,
     /// `thresholds[m] = P[|share| <= m]` in units of 2^-128, split into two halves so that the scan vectorises.
     upper: Vec<u64>,
     lower: Vec<u64>,
@@ -48,9 +47,7 @@ impl NoiseShare {
     /// [`MechanismError::Teachers`] for no teacher or more than [`Self::MAX_TEACHERS`],
     /// [`MechanismError::TotalVariation`] if the table is not certified to 2^-100.
     pub fn new(gamma: InverseScale, teachers: usize) -> Result<Self, MechanismError> {
-        if teachers > Self::MAX_TEACHERS || teachers == 0 {
-            return Err(MechanismError::Teachers { found: teachers, max: Self::MAX_TEACHERS });
-        }
+        check_teachers(teachers)?;
         let scale = gamma.get();
         // P_k <= P_0 p^k, so the magnitudes beyond K have a probability of at most 2 p^(K+1) / (1 - p).
         let largest = (BITS_LEFT_OUT * std::f64::consts::LN_2 - (-(-scale).exp_m1()).ln()) / scale;
@@ -82,7 +79,7 @@ impl NoiseShare {
             return Err(MechanismError::TotalVariation { found: distance, max: MAX_DISTANCE });
         }
         let (upper, lower) = thresholds.iter().map(|&threshold| ((threshold >> 64) as u64, threshold as u64)).unzip();
-        Ok(Self { gamma, teachers, upper, lower, distance })
+        Ok(Self { upper, lower, distance })
     }
 
     /// Returns the largest possible magnitude of a draw.
@@ -146,8 +143,6 @@ impl NoiseShare {
 impl fmt::Debug for NoiseShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NoiseShare")
-            .field("gamma", &self.gamma)
-            .field("teachers", &self.teachers)
             .field("max_magnitude", &self.max_magnitude())
             .field("total_variation", &self.distance)
             .finish()

@@ -1,11 +1,10 @@
 //! The sampler of one teacher's share of Skellam noise.
 
-use std::fmt;
-
 use rand::CryptoRng;
 
-use crate::exact::{Variance, fast_poisson, poisson};
-use crate::{MechanismError, NoiseDeviation, NoiseShare};
+use crate::exact::{MAX_IN_HALVES, MAX_SMALL, Variance, poisson};
+use crate::parameters::check_teachers;
+use crate::{MechanismError, NoiseDeviation};
 
 /// One teacher's share of Skellam noise: the difference of two Poisson variables of rate `sigma^2 / (2 n)`.
 ///
@@ -14,7 +13,7 @@ use crate::{MechanismError, NoiseDeviation, NoiseShare};
 /// (2^-10 from 1000 votes on). [`Self::deviation`] returns the rounded deviation; the accountant must use that. The
 /// sampler is exact and uses integers only, so it adds nothing to delta. Its time depends on the value drawn, and grows
 /// with `sigma / sqrt(n)`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct SkellamShare {
     variance: Variance,
     teachers: usize,
@@ -25,11 +24,9 @@ impl SkellamShare {
     /// `sigma`, in votes.
     ///
     /// # Errors
-    /// [`MechanismError::Teachers`] for no teacher or more than [`NoiseShare::MAX_TEACHERS`].
+    /// [`MechanismError::Teachers`] for no teacher or more than [`NoiseShare::MAX_TEACHERS`](crate::NoiseShare::MAX_TEACHERS).
     pub fn new(sigma: NoiseDeviation, teachers: usize) -> Result<Self, MechanismError> {
-        if teachers == 0 || teachers > NoiseShare::MAX_TEACHERS {
-            return Err(MechanismError::Teachers { found: teachers, max: NoiseShare::MAX_TEACHERS });
-        }
+        check_teachers(teachers)?;
         Ok(Self { variance: Variance::from_deviation(sigma), teachers })
     }
 
@@ -40,21 +37,19 @@ impl SkellamShare {
 
     /// Draws one share.
     pub fn sample(&self, rng: &mut impl CryptoRng) -> i64 {
-        let (rate, per) = (self.variance.numerator, 2 * self.variance.denominator * self.teachers as u128);
-        poisson(rate, per, rng) as i64 - poisson(rate, per, rng) as i64
+        self.difference(MAX_IN_HALVES, 1, rng)
     }
 
     /// Draws the sum of `sharers` shares at once. It has the same distribution as the sum of `sharers` calls of
     /// [`Self::sample`], but the values differ.
     pub fn sample_sum(&self, sharers: usize, rng: &mut impl CryptoRng) -> i64 {
-        let (rate, per) =
-            (self.variance.numerator * sharers as u128, 2 * self.variance.denominator * self.teachers as u128);
-        fast_poisson(rate, per, rng) as i64 - fast_poisson(rate, per, rng) as i64
+        self.difference(MAX_SMALL, sharers, rng)
     }
-}
 
-impl fmt::Debug for SkellamShare {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SkellamShare").field("deviation", &self.deviation()).field("teachers", &self.teachers).finish()
+    fn difference(&self, in_halves: u128, sharers: usize, rng: &mut impl CryptoRng) -> i64 {
+        let Variance { numerator, denominator } = self.variance;
+        let (rate, per) = (numerator * sharers as u128, 2 * denominator * self.teachers as u128);
+        let mut draw = || poisson(in_halves, rate, per, rng) as i64;
+        draw() - draw()
     }
 }

@@ -109,13 +109,6 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_for_one_sided_failures_of_2_to_the_minus_64_is_that_of_the_errata() {
-        // Erratum 13: for the continuous noise e^{-gamma A} / 2 = 2^-64 at A = 436.7; two sides of it here.
-        let bound = sum_support_bound(gamma(), HonestRatio::ALL, 1, 2f64.powi(-63)).expect("valid");
-        assert!((436..=437).contains(&bound), "{bound}");
-    }
-
-    #[test]
     fn skellam_noise_stays_within_its_bound() {
         for sigma in [0.3, 1.0, 40.0, 300.0] {
             let sigma = NoiseDeviation::new(sigma).expect("valid");

@@ -57,26 +57,22 @@ fn sums(count: usize, noisy: usize, seed: u8) -> Vec<i64> {
         .collect()
 }
 
-#[test]
-fn all_teachers_shares_sum_to_the_discrete_laplace() {
-    let draws = sums(20_000, 250, 1);
-    let p = (-0.1f64).exp();
-    let exact = |k: i64| (1.0 - p) / (1.0 + p) * p.powi(k.unsigned_abs() as i32);
-    assert!(p_value(&draws, 30, exact) > FALSE_ALARM);
-    // The test has the power to detect noise of another width.
-    let wider = DiscreteLaplace::new(gamma(0.09), 1.0).expect("a valid shape");
-    assert!(p_value(&draws, 30, |k| wider.pmf(k)) < FALSE_ALARM);
+/// Asserts that draws have a law, and that the test has the power to detect another one.
+fn assert_law(draws: &[i64], reach: i64, law: impl Fn(i64) -> f64, other: impl Fn(i64) -> f64, what: &str) {
+    assert!(p_value(draws, reach, law) > FALSE_ALARM, "{what}");
+    assert!(p_value(draws, reach, other) < FALSE_ALARM, "{what}: the test has power");
 }
 
 #[test]
-fn a_ratio_of_the_teachers_sums_to_its_shape() {
-    let tau = HonestRatio::new(0.7).expect("a valid ratio");
-    let draws = sums(20_000, tau.noisy_teachers(250).expect("somebody"), 2);
-    let exact = DiscreteLaplace::of_class(gamma(0.1), tau);
-    let table: Vec<f64> = (0..=30).map(|k| exact.pmf(k)).collect();
-    assert!(p_value(&draws, 30, |k| table[k.unsigned_abs() as usize]) > FALSE_ALARM);
-    let full = DiscreteLaplace::of_class(gamma(0.1), HonestRatio::ALL);
-    assert!(p_value(&draws, 30, |k| full.pmf(k)) < FALSE_ALARM);
+fn shares_sum_to_the_law_of_their_ratio() {
+    let law = |scale: f64, shape: f64| {
+        let table = DiscreteLaplace::new(gamma(scale), shape).expect("a valid shape").lattice(31);
+        move |k: i64| table.log_pmf(k).exp()
+    };
+    let p = (-0.1f64).exp();
+    let exact = |k: i64| (1.0 - p) / (1.0 + p) * p.powi(k.unsigned_abs() as i32);
+    assert_law(&sums(20_000, 250, 1), 30, exact, law(0.09, 1.0), "all teachers");
+    assert_law(&sums(20_000, 175, 2), 30, law(0.1, 0.7), exact, "seven tenths of them");
 }
 
 #[test]
@@ -231,6 +227,15 @@ fn sigma(value: f64) -> NoiseDeviation {
     NoiseDeviation::new(value).expect("a valid deviation")
 }
 
+/// Asserts that draws are Skellam noise of a ratio of the teachers, and not 10 % wider.
+fn assert_skellam(draws: &[i64], reach: i64, deviation: f64, ratio: f64) {
+    let law = |deviation: f64| {
+        let table = Skellam::of_class(sigma(deviation), HonestRatio::new(ratio).expect("a ratio")).lattice(300);
+        move |k: i64| table.log_pmf(k).exp()
+    };
+    assert_law(draws, reach, law(deviation), law(deviation * 1.1), &format!("sigma {deviation}, ratio {ratio}"));
+}
+
 #[test]
 fn a_walk_from_the_mode_has_the_law_of_skellam_noise() {
     // Sums of shares drawn at once walk from rates of 8 on; single shares from a rate of 4096 on.
@@ -240,11 +245,7 @@ fn a_walk_from_the_mode_has_the_law_of_skellam_noise() {
         let share = SkellamShare::new(sigma(deviation), teachers).expect("teachers");
         let mut rng = generator(seed);
         let draws: Vec<i64> = (0..40_000).map(|_| share.sample_sum(noisy, &mut rng)).collect();
-        let tau = HonestRatio::new(noisy as f64 / teachers as f64).expect("a ratio");
-        let law = |deviation: f64| Skellam::of_class(sigma(deviation), tau).lattice(300);
-        let (exact, wider) = (law(deviation), law(deviation * 1.1));
-        assert!(p_value(&draws, reach, |k| exact.log_pmf(k).exp()) > FALSE_ALARM, "sigma {deviation}, {noisy} noisy");
-        assert!(p_value(&draws, reach, |k| wider.log_pmf(k).exp()) < FALSE_ALARM, "the test has power");
+        assert_skellam(&draws, reach, deviation, noisy as f64 / teachers as f64);
     }
 }
 
@@ -272,8 +273,7 @@ fn wide_skellam_noise_is_drawn_in_time_and_has_its_law() {
                     lattice.log_survival(from).exp() - lattice.log_survival(from + cell).exp()
                 }
             };
-            assert!(p_value(&cells, reach, law(deviation)) > FALSE_ALARM);
-            assert!(p_value(&cells, reach, law(deviation * 1.1)) < FALSE_ALARM, "the test has power");
+            assert_law(&cells, reach, law(deviation), law(deviation * 1.1), "wide noise");
         }
     }
 }
@@ -293,11 +293,7 @@ fn shares_of_skellam_noise_sum_to_its_law() {
                 shares.iter().sum()
             })
             .collect();
-        let tau = HonestRatio::new(noisy as f64 / teachers as f64).expect("a ratio");
-        let law = |deviation: f64| Skellam::of_class(sigma(deviation), tau).lattice(100);
-        let (exact, wider) = (law(deviation), law(deviation * 1.1));
-        assert!(p_value(&draws, reach, |k| exact.log_pmf(k).exp()) > FALSE_ALARM, "sigma {deviation}, {noisy} noisy");
-        assert!(p_value(&draws, reach, |k| wider.log_pmf(k).exp()) < FALSE_ALARM, "the test has power");
+        assert_skellam(&draws, reach, deviation, noisy as f64 / teachers as f64);
     }
 }
 
@@ -307,8 +303,7 @@ fn one_share_of_skellam_noise_has_its_law() {
     let mut draws = vec![0; 200_000];
     let mut rng = generator(15);
     draws.fill_with(|| share.sample(&mut rng));
-    let law = Skellam::of_class(sigma(20.0), HonestRatio::new(1.0 / 250.0).expect("a ratio")).lattice(40);
-    assert!(p_value(&draws, 5, |k| law.log_pmf(k).exp()) > FALSE_ALARM);
+    assert_skellam(&draws, 5, 20.0, 1.0 / 250.0);
 }
 
 #[test]
@@ -338,10 +333,12 @@ fn discrete_gaussian_draws_have_their_law() {
             assert!(p > FALSE_ALARM, "sigma {deviation}: {p}");
             continue;
         }
-        let pmf = noise.log_pmf(200);
-        assert!(p_value(&draws, reach, |k| pmf[k.unsigned_abs() as usize].exp()) > FALSE_ALARM, "sigma {deviation}");
-        let wider = DiscreteGaussian::new(sigma(deviation * 1.1)).log_pmf(200);
-        assert!(p_value(&draws, reach, |k| wider[k.unsigned_abs() as usize].exp()) < FALSE_ALARM, "the test has power");
+        let law = |noise: DiscreteGaussian| {
+            let pmf = noise.log_pmf(200);
+            move |k: i64| pmf[k.unsigned_abs() as usize].exp()
+        };
+        let wider = DiscreteGaussian::new(sigma(deviation * 1.1));
+        assert_law(&draws, reach, law(noise), law(wider), &format!("sigma {deviation}"));
     }
 }
 

@@ -96,7 +96,6 @@ pub(crate) struct AveragedExcess {
     reach: i64,
     /// Added to every mean: tails, truncations, rounding.
     pub(super) allowance: f64,
-    /// The largest excess possible.
     pub(super) cap: f64,
     order: f64,
     /// Factors of the order, each with the largest excess of the moment of this higher order; empty for noise with a
@@ -186,7 +185,6 @@ impl KnownNoise {
         })
     }
 
-    /// Says whether one query has a pure epsilon.
     pub(crate) fn has_pure_epsilon(&self) -> bool {
         matches!(self.unlikely, Unlikely::Bounded(_))
     }

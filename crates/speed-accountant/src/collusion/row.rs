@@ -222,7 +222,6 @@ impl<'a> OtherClasses<'a> {
     }
 }
 
-/// Returns the probability that is in no group.
 fn rest_of(groups: &[TieGroup]) -> f64 {
     let mass: f64 = groups.iter().flat_map(|group| group.weights.iter()).sum();
     (1.0 - mass).max(0.0) + 1e-15

@@ -6,6 +6,7 @@ use rustfft::num_complex::Complex;
 use super::conversion::improved_epsilon;
 use super::halved;
 use super::profile::PrivacyLossDistribution;
+use crate::epsilon_bound::CompositionMethod;
 use crate::orders::{MAX_REAL_ORDER, best_real};
 
 /// Longest transform: the bound of a longer one is not worth its time.
@@ -143,6 +144,12 @@ pub(crate) fn best_tilt(parts: &[(PrivacyLossDistribution, u32)], delta: f64) ->
     best_real(MAX_REAL_ORDER, |l| improved_epsilon(alpha(l), l, delta)).map_or(1.0, |best| best.order)
 }
 
+/// Composes these parts with the best tilt: returns the least epsilon at `delta`, its method and the tilt.
+pub(crate) fn composed(parts: &[(PrivacyLossDistribution, u32)], delta: f64) -> Option<(f64, CompositionMethod, f64)> {
+    let tilt = best_tilt(parts, delta);
+    Some((Composition::new(parts, tilt)?.epsilon(delta), CompositionMethod::LossDistributions, tilt))
+}
+
 /// Returns the cyclic convolution of all tilted and normalised masses.
 fn convolve(
     parts: &[(PrivacyLossDistribution, u32)],
@@ -178,13 +185,20 @@ fn convolve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::composition::{PrivacyProfile, gaussian_delta, gaussian_epsilon, optimal_delta, optimal_epsilon};
+    use crate::composition::{
+        PrivacyProfile, gaussian_delta, gaussian_epsilon, optimal_delta, optimal_epsilon, pure_excess,
+    };
+
+    /// Returns the losses of randomised response.
+    fn pure(epsilon: f64, half: usize) -> PrivacyLossDistribution {
+        PrivacyProfile::new(epsilon / half as f64, half, |at| pure_excess(epsilon, at)).connect()
+    }
 
     #[test]
     fn randomised_response_composes_as_kairouz_oh_and_viswanath_say() {
         // Losses are at the two ends of the grid, so nothing is rounded and the bound is the optimum.
         for (epsilon, queries, delta) in [(0.2, 100u32, 1e-5), (0.05, 500, 1e-5), (0.2, 100, 1e-12), (1.0, 7, 1e-3)] {
-            let part = PrivacyProfile::pure(epsilon, 8).connect();
+            let part = pure(epsilon, 8);
             let optimum = optimal_epsilon(epsilon, queries as usize, delta);
             let found = Composition::new(&[(part, queries)], 2.0 * (1.0 / delta).ln() / optimum).expect("a window");
             let off = found.epsilon(delta) / optimum - 1.0;
@@ -200,7 +214,7 @@ mod tests {
         // Losses of up to 20 000: e to that power overflows a double. The optimum is computed in logarithms.
         for (epsilon, queries, delta) in [(2.0f64, 10_000u32, 1e-5), (40.0, 300, 1e-9), (1.0, 5_000, 1e-60)] {
             let optimum = optimal_epsilon(epsilon, queries as usize, delta);
-            let parts = [(PrivacyProfile::pure(epsilon, 64).connect(), queries)];
+            let parts = [(pure(epsilon, 64), queries)];
             let found = Composition::new(&parts, best_tilt(&parts, delta)).expect("a window");
             let off = found.epsilon(delta) / optimum - 1.0;
             assert!((-1e-9..1e-6).contains(&off), "{epsilon} {queries} {delta}: off by {off:e}");
@@ -210,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_tilt_without_a_chernoff_bound_is_not_composed() {
-        let part = |epsilon: f64| PrivacyProfile::pure(epsilon, 8).connect();
+        let part = |epsilon: f64| pure(epsilon, 8);
         for tilt in [0.0, -6.0, f64::NAN, f64::INFINITY] {
             assert!(Composition::new(&[(part(0.2), 1_000)], tilt).is_none(), "{tilt}");
         }
@@ -224,10 +238,7 @@ mod tests {
         let distributions: Vec<(PrivacyLossDistribution, u32)> = parts
             .iter()
             .map(|&(epsilon, times)| {
-                (
-                    PrivacyProfile::new(0.3 / 20.0, 20, |at| super::super::profile::pure_excess(epsilon, at)).connect(),
-                    times,
-                )
+                (PrivacyProfile::new(0.3 / 20.0, 20, |at| pure_excess(epsilon, at)).connect(), times)
             })
             .collect();
         let found = Composition::new(&distributions, 8.0).expect("a window");
@@ -256,7 +267,7 @@ mod tests {
                 if at >= 0.0 { gaussian_delta(mu, at) } else { at.exp() * gaussian_delta(mu, -at) }
             };
             let half = 400;
-            let part = PrivacyLossDistribution::of_profile(10.0 * mu / half as f64, half, excess);
+            let part = PrivacyProfile::new(10.0 * mu / half as f64, half, excess).connect();
             let exact = gaussian_epsilon(mu * f64::from(queries).sqrt(), delta);
             let tilt = exact / (mu * mu * f64::from(queries)) - 0.5;
             let found = Composition::new(&[(part, queries)], tilt).expect("a window").epsilon(delta);
@@ -267,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_connected_profile_is_above_its_dots_and_sums_to_one() {
-        let excess = |at: f64| 0.3 * super::super::profile::pure_excess(0.4, at);
+        let excess = |at: f64| 0.3 * pure_excess(0.4, at);
         for half in [4, 33] {
             let profile = PrivacyProfile::new(0.4 / half as f64, half, excess);
             let found = profile.connect();

@@ -18,7 +18,6 @@ pub struct PrivacyLossDistribution {
     /// Place on the grid of the first mass.
     pub(super) first: i64,
     pub(super) masses: Vec<f64>,
-    /// Probability of an infinite loss.
     pub(super) infinite: f64,
 }
 
@@ -29,23 +28,15 @@ impl PrivacyProfile {
         Self::of_values(step, Self::places(step, half).map(excess).collect())
     }
 
-    /// Creates a profile of `values` at the places of the grid.
     pub(crate) fn of_values(step: f64, values: Vec<f64>) -> Self {
         // No excess is more than 1, so NaN becomes 1.
         let sound = |value: f64| if value.is_nan() { 1.0 } else { value.clamp(0.0, 1.0) };
         Self { step, excess: values.into_iter().map(sound).collect() }
     }
 
-    /// Returns the places `epsilon` of the grid.
     pub(crate) fn places(step: f64, half: usize) -> impl Iterator<Item = f64> {
         let half = half as i64;
         (-half..=half).map(move |j| j as f64 * step)
-    }
-
-    /// Creates the profile of randomised response: the worst of any `epsilon`-private mechanism (Kairouz, Oh and
-    /// Viswanath 2015), on `half` steps up to `epsilon`.
-    pub fn pure(epsilon: f64, half: usize) -> Self {
-        Self::new(epsilon / half as f64, half, |at| pure_excess(epsilon, at))
     }
 
     /// Returns the smaller of two upper bounds of one profile if both are on the same grid, else the first.
@@ -112,8 +103,8 @@ impl PrivacyProfile {
     }
 }
 
-/// Computes [`PrivacyProfile::pure`] at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` for `alpha` of at least 1,
-/// and by symmetry below 1.
+/// Computes the profile of randomised response, the worst of any `epsilon`-private mechanism (Kairouz, Oh and Viswanath
+/// 2015), at one place: `(e^epsilon - alpha)_+ / (1 + e^epsilon)` for `alpha` of at least 1, and by symmetry below 1.
 pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
     // Divided by e^epsilon, so that nothing overflows.
     let share =
@@ -129,11 +120,6 @@ pub(crate) fn laplace_excess(gamma: f64, at: f64) -> f64 {
 }
 
 impl PrivacyLossDistribution {
-    /// Returns the distribution whose profile on a grid is that of a function, [`PrivacyProfile::connect`]ed.
-    pub(crate) fn of_profile(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
-        PrivacyProfile::new(step, half, excess).connect()
-    }
-
     /// Returns its own profile at `epsilon`, which is at least the profile of any mechanism that it dominates.
     pub fn delta(&self, epsilon: f64) -> f64 {
         let places = (self.first..).map(|place| place as f64 * self.step - epsilon);

@@ -4,7 +4,7 @@
 use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
 
 use super::convolution::Composition;
-use super::profile::PrivacyLossDistribution;
+use super::profile::PrivacyProfile;
 use crate::sound::at_least_zero;
 
 /// Largest standard deviation of a count's noise for which a table is made.
@@ -64,34 +64,13 @@ pub(crate) fn skellam_epsilon(
     let allowed = NEGLIGIBLE * delta / f64::from(times);
     let half = (1..=MAX_STEPS / 8).map(|i| 8 * i).find(|&half| excess(half as f64 * step) < allowed)?;
     // The tables are accurate to eleven digits.
-    let part = PrivacyLossDistribution::of_profile(step, half, |at| excess(at) * (1.0 + 1e-10) + 1e-9 * allowed);
-    Some(Composition::new(&[(part, times)], tilt)?.epsilon(delta)).filter(|epsilon| epsilon.is_finite())
+    let profile = PrivacyProfile::new(step, half, |at| excess(at) * (1.0 + 1e-10) + 1e-9 * allowed);
+    Some(Composition::new(&[(profile.connect(), times)], tilt)?.epsilon(delta)).filter(|epsilon| epsilon.is_finite())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::composition::{gaussian_epsilon, improved_epsilon};
-    use crate::renyi::skellam_rdp;
-
-    #[test]
-    fn it_is_between_the_gaussian_and_its_own_moments() {
-        for (sigma, queries, delta) in [(40.0, 100, 1e-5), (150.0, 1000, 1e-7), (8.0, 5, 1e-5)] {
-            let deviation = NoiseDeviation::new(sigma).expect("valid");
-            let moments = (1..400)
-                .map(|i| 0.1 * f64::from(i))
-                .map(|l| {
-                    let alpha = queries as f64 * l * skellam_rdp(deviation, HonestRatio::ALL, l + 1.0);
-                    (improved_epsilon(alpha, l, delta), l)
-                })
-                .min_by(|a, b| a.0.total_cmp(&b.0))
-                .expect("orders");
-            let found = skellam_epsilon(deviation, HonestRatio::ALL, 1, queries, delta, moments.1).expect("a grid");
-            let gaussian = gaussian_epsilon((2.0 * queries as f64).sqrt() / sigma, delta);
-            assert!(found < moments.0, "{sigma}: {found} against {} of moments", moments.0);
-            assert!((found / gaussian - 1.0).abs() < 0.02, "{sigma}: {found} against {gaussian}");
-        }
-    }
 
     #[test]
     fn a_query_is_above_direct_sums_over_all_moves_of_the_votes() {

@@ -81,9 +81,7 @@ struct LinearLoss {
     /// Variance of the Skellam variable, and its factor.
     variance: f64,
     factor: f64,
-    /// The constant.
     mean: f64,
-    /// Standard deviation of the loss.
     deviation: f64,
     /// Upper bound of the logarithm of the probability of an exception.
     log_exceptions: f64,

@@ -6,9 +6,8 @@
 //! independent and the answer is given only after "reached".
 //!
 //! The largest count and its possible moves are exact: it grows if another class has a vote or a vote is empty, and falls
-//! if only one class has it, because a vote for that class may become empty. The largest of these moments over the moves
-//! is added up over all checked queries, in each direction, so the sum holds for every outcome of the checks. A sum over
-//! the queries that were answered in one run would be no moment, because it depends on the outcomes.
+//! if only one class has it, because a vote for that class may become empty. docs/privacy.md, "Check", says why the moments are
+//! added up over all checked queries.
 
 use speed_mechanism::{Gaussian, Lattice, Mechanism};
 
@@ -29,7 +28,6 @@ pub(super) struct CheckCase {
     removed: f64,
 }
 
-/// Tails of the noise of a check.
 enum Tails {
     Integers(Lattice),
     Gaussian(Gaussian),
@@ -69,7 +67,6 @@ impl CheckCase {
         self.tails.is_none().then(|| group().moment(l, self.removed))
     }
 
-    /// Computes the check of a row of votes.
     pub(super) fn row(&self, counts: &[u32], has_empty_vote: bool) -> Option<CheckRow> {
         let tails = self.tails.as_ref()?;
         let largest = counts.iter().copied().max().unwrap_or(0);
@@ -111,7 +108,6 @@ impl Tails {
 }
 
 impl CheckRow {
-    /// Returns numbers that identify the check.
     pub(super) fn key(&self) -> Vec<u64> {
         self.moves.iter().flatten().flat_map(|answer| [answer.here.to_bits(), answer.there.to_bits()]).collect()
     }

@@ -25,7 +25,6 @@ pub(super) enum ExactMethod {
     KnownNoise(KnownNoise),
 }
 
-/// Exact losses of one row.
 #[derive(Default)]
 pub(super) struct ExactRow {
     pub(super) neighbours: Option<NeighbourLosses>,
@@ -92,7 +91,6 @@ impl ExactMethod {
         }
     }
 
-    /// Returns the known noise that is averaged.
     pub(super) fn known_noise(self) -> Option<KnownNoise> {
         match self {
             Self::KnownNoise(known) => Some(known),

@@ -32,7 +32,6 @@ pub(super) struct DistinctRow<'a> {
 /// The probability of another outcome of a row.
 #[derive(Clone, Copy)]
 pub(super) struct RowBound {
-    /// Number of rows with this bound.
     pub(super) times: f64,
     /// `ln q` at the votes.
     pub(super) log_q: f64,
@@ -78,7 +77,6 @@ impl<'a> DistinctRow<'a> {
         RowBound { times: self.times as f64, log_q: 0.0, log_q_back: 0.0 }
     }
 
-    /// Bounds the probability of another outcome.
     pub(super) fn bound(&self, outcome: &OutcomeBound, relation: NeighbouringRelation) -> RowBound {
         let log_q = outcome.log_q(self.gaps);
         let back = match relation {
@@ -90,7 +88,6 @@ impl<'a> DistinctRow<'a> {
 }
 
 impl RowBound {
-    /// Bounds all rows.
     pub(super) fn all(rows: &[DistinctRow<'_>], outcome: &OutcomeBound, relation: NeighbouringRelation) -> Vec<Self> {
         rows.par_iter().map(|row| row.bound(outcome, relation)).collect()
     }

@@ -6,7 +6,7 @@ use super::votes::QueryVotes;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
-use crate::outcome::{ClassNoise, Gaps, MIN_RATIO, NEGLIGIBLE, reach_of_variance};
+use crate::outcome::{ClassNoise, Gaps, MIN_RATIO, NEGLIGIBLE, reach_of_variance, runs};
 use crate::quadrature::Precision;
 
 /// The least number of places of a sum for each deviation of binomial or Skellam noise. By Poisson's summation formula a sum
@@ -42,7 +42,6 @@ struct IntegerNoise {
     pmf: Vec<f64>,
     /// `ln P[X <= k]`.
     log_at_most: Vec<f64>,
-    /// The distance of the places of a sum.
     step: usize,
 }
 
@@ -107,7 +106,9 @@ impl IntegerNoise {
     fn wrong(&self, votes: &QueryVotes, threshold: Option<f64>) -> f64 {
         let enough = threshold.map_or(i64::MIN, |least| least as i64 - i64::from(votes.counts()[votes.right()]));
         let last = self.pmf.len() as i64 - 1;
-        let shifts = runs(votes.gaps_before().map(|gap| gap - 1).chain(votes.gaps_after()).collect());
+        let mut shifts: Vec<i64> = votes.gaps_before().map(|gap| gap - 1).chain(votes.gaps_after()).collect();
+        shifts.sort_unstable();
+        let shifts = runs(&shifts);
         let mut wrong = 0.0;
         for (place, pmf) in self.pmf.iter().enumerate().step_by(self.step) {
             let loses = if self.first + (place as i64) < enough {
@@ -121,12 +122,6 @@ impl IntegerNoise {
         }
         wrong * self.step as f64
     }
-}
-
-/// Lists each shift with the number of classes that have it.
-fn runs(mut shifts: Vec<i64>) -> Vec<(i64, f64)> {
-    shifts.sort_unstable();
-    shifts.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as f64)).collect()
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Forecast {
             RightLabels::new([(mean(&wrong), queries)])
         };
         let (low, high) = right.interval();
-        let forecast = Self { queries, right_share: right.share(), low, high, all_right: right.all() };
+        let forecast = Self { queries, right_share: right.share, low, high, all_right: right.all() };
         match [forecast.right_share, forecast.all_right].into_iter().find(|found| !found.is_finite()) {
             Some(found) => Err(AccountError::NotFinite { found }),
             None => Ok(forecast),
@@ -64,7 +64,6 @@ impl Forecast {
     }
 }
 
-/// Forecasts the mean share of right labels that `teachers` teachers give.
 pub(super) fn right_share(event: &PrivacyEvent, model: &VotesModel, teachers: usize) -> Result<f64, AccountError> {
     Ok(1.0 - mean(&wrong(&AnswerForecast::new(event)?, &model.votes(teachers)?)?))
 }

@@ -5,10 +5,10 @@ const NEGLIGIBLE: f64 = 1e-22;
 /// The probability outside each end of the interval.
 const OUTSIDE: f64 = 0.025;
 
-/// The distribution of the number of right labels.
 pub(super) struct RightLabels {
     queries: usize,
-    share: f64,
+    /// The mean share of right labels.
+    pub(super) share: f64,
     log_all: f64,
     /// The least number of wrong labels that is not negligible.
     first: usize,
@@ -32,12 +32,6 @@ impl RightLabels {
         sum
     }
 
-    /// Returns the mean share of right labels.
-    pub(super) fn share(&self) -> f64 {
-        self.share
-    }
-
-    /// Returns the probability that all labels are right.
     pub(super) fn all(&self) -> f64 {
         self.log_all.exp()
     }
@@ -104,7 +98,6 @@ fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Removes negligible probabilities at both ends.
 fn trimmed(first: usize, probabilities: Vec<f64>) -> (usize, Vec<f64>) {
     let is_negligible = |probability: &&f64| **probability < NEGLIGIBLE;
     let before = probabilities.iter().take_while(is_negligible).count();
@@ -137,7 +130,7 @@ mod tests {
             let found = RightLabels::new(wrong.iter().map(|&wrong| (wrong, 1)));
             let mean: f64 =
                 exact.iter().enumerate().map(|(right, p)| right as f64 * p).sum::<f64>() / wrong.len() as f64;
-            assert!((found.share() - mean).abs() < 1e-12);
+            assert!((found.share - mean).abs() < 1e-12);
             assert!((found.all() - exact[wrong.len()]).abs() < 1e-12);
             let (low, high) = found.interval();
             let below = |end: usize| exact[..end].iter().sum::<f64>();
@@ -153,7 +146,7 @@ mod tests {
             let (group, single) =
                 (RightLabels::new([(wrong, times)]), RightLabels::new(std::iter::repeat_n((wrong, 1), times)));
             assert_eq!(group.interval(), single.interval());
-            assert!((group.share() - single.share()).abs() < 1e-12 && (group.all() - single.all()).abs() < 1e-12);
+            assert!((group.share - single.share).abs() < 1e-12 && (group.all() - single.all()).abs() < 1e-12);
         }
         // A million queries take a moment, and the interval is that of the normal approximation.
         let (low, high) = RightLabels::new([(0.2, 1_000_000)]).interval();

@@ -1,7 +1,7 @@
 //! Vote counts as they are expected before the teachers vote.
 
 use serde::{Deserialize, Serialize};
-use speed_mechanism::{MechanismError, NoiseShare};
+use speed_mechanism::{HonestRatio, MechanismError, NoiseShare};
 
 use crate::error::AccountError;
 
@@ -34,10 +34,7 @@ impl Agreement {
     /// Returns the number of `teachers` teachers that vote for the right class, rounded down. A product within rounding
     /// error of an integer counts as that integer.
     pub(crate) fn votes_of(self, teachers: usize) -> usize {
-        let product = self.0 * teachers as f64;
-        let nearest = product.round();
-        let votes = if (product - nearest).abs() <= 1e-12 * nearest { nearest } else { product.floor() };
-        (votes as usize).min(teachers)
+        HonestRatio::new(self.0).and_then(|ratio| ratio.noisy_teachers(teachers)).unwrap_or(0)
     }
 }
 
@@ -191,7 +188,6 @@ impl VotesModel {
         Ok(Self(Kind::Pilot { teachers, votes }))
     }
 
-    /// Returns whether the model is a pilot of exactly this number of queries.
     pub(super) fn is_pilot_of(&self, queries: usize) -> bool {
         matches!(&self.0, Kind::Pilot { votes, .. } if votes.len() == queries)
     }

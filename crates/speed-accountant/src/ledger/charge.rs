@@ -36,7 +36,7 @@ pub struct Charge {
     pub per_query_epsilon: f64,
     /// Number of teachers of the party that the ledger is of, whose votes may all differ in the claim for a party. Stated
     /// if it is not 1.
-    #[serde(default = "one_teacher", skip_serializing_if = "is_one_teacher")]
+    #[serde(default = "crate::account::one", skip_serializing_if = "crate::account::is_one")]
     pub party_teachers: u32,
     /// Number of teachers of all parties. Stated if the party has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,14 +81,19 @@ pub struct PartySize {
     pub teachers: usize,
 }
 
-impl ChargeRequest<'_> {
+impl<'a> ChargeRequest<'a> {
+    /// Creates a request of a party of one teacher, without digests and without a limit of the caller's.
+    pub fn new(label: &'a str, event: &'a PrivacyEvent, classes: Option<usize>, queries: usize) -> Self {
+        let (party, limit) = (None, None);
+        Self { label, event, classes, queries, party, question: "", noise_digest: "", is_only: false, limit }
+    }
+
     pub(crate) fn batch(&self) -> QueryBatch {
         QueryBatch::new(*self.event, self.classes, self.queries)
     }
 }
 
 impl Charge {
-    /// Creates the charge of a request.
     pub(crate) fn new(request: &ChargeRequest<'_>) -> Result<Self, String> {
         let event = request.event;
         check(&request.batch())?;
@@ -114,7 +119,6 @@ impl Charge {
         })
     }
 
-    /// Returns the queries to compose.
     pub(crate) fn batch(&self) -> QueryBatch {
         let (mechanism, tau) = (self.mechanism, self.tau);
         let event = match self.threshold {
@@ -167,15 +171,6 @@ pub(crate) fn check_party(
     }
     let found = classes.map_or_else(|| "unknown".to_owned(), |found| found.to_string());
     Err(format!("classes is {found}, expected 2 to {max} for a party of several teachers"))
-}
-
-fn one_teacher() -> u32 {
-    1
-}
-
-/// Takes a reference, as serde requires.
-fn is_one_teacher(teachers: &u32) -> bool {
-    *teachers == 1
 }
 
 /// Checks that queries can be charged: at least one query, at least two classes, and noise that this program draws or

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use speed_core::{ExitCode, printable_path};
 
-use crate::{AccountError, CompositionRule};
+use crate::AccountError;
 
 /// An error of a ledger.
 #[derive(Debug, thiserror::Error)]
@@ -23,48 +23,14 @@ pub enum LedgerError {
         damage: String,
     },
     /// The queries exceed the budget. Nothing was charged.
-    #[error("ledger {}: {}", printable_path(path), over_budget(*queries, *would_be, *budget, *delta, *spent, *rule, calibrate))]
-    OverBudget {
-        path: PathBuf,
-        queries: usize,
-        would_be: f64,
-        budget: f64,
-        delta: f64,
-        spent: f64,
-        rule: CompositionRule,
-        /// Options of `speed calibrate` that find noise within the budget.
-        calibrate: String,
-    },
+    #[error("ledger {}: {reason}", printable_path(path))]
+    OverBudget { path: PathBuf, budget: f64, reason: String },
     /// The queries cannot be charged.
     #[error("ledger {}: {reason}", printable_path(path))]
     Refused { path: PathBuf, reason: String },
     /// An error of the accountant.
     #[error(transparent)]
     Account(#[from] AccountError),
-}
-
-/// Describes why queries exceed a budget, and the next step.
-fn over_budget(
-    queries: usize,
-    would_be: f64,
-    budget: f64,
-    delta: f64,
-    spent: f64,
-    rule: CompositionRule,
-    calibrate: &str,
-) -> String {
-    if would_be.is_infinite() {
-        return format!(
-            "with {queries} more queries, no finite epsilon is known at delta {delta:e} and the budget's epsilon of {budget}: the \
-             samplers' distance from exact noise exceeds delta, or the noise is too small; nothing was charged; a ledger with a \
-             larger delta or a smaller budget, or more noise, may allow them"
-        );
-    }
-    format!(
-        "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is \
-         spent); nothing was charged; the rule: {rule}; `speed calibrate {calibrate} --queries {queries}`, with the charge's own \
-         ratio, teachers, classes and threshold, finds noise that the budget allows"
-    )
 }
 
 impl LedgerError {

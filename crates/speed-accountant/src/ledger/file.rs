@@ -127,20 +127,7 @@ impl Ledger {
         classes: impl Into<Option<usize>>,
         queries: usize,
     ) -> Result<Statement, LedgerError> {
-        let classes = classes.into();
-        let (party, limit) = (None, None);
-        let request = ChargeRequest {
-            label,
-            event,
-            classes,
-            queries,
-            party,
-            question: "",
-            noise_digest: "",
-            is_only: false,
-            limit,
-        };
-        self.charge_once(&request)
+        self.charge_once(&ChargeRequest::new(label, event, classes.into(), queries))
     }
 
     /// Charges like [`Self::charge`], unless answers with this noise are already charged. Checks the caller's limit as
@@ -279,18 +266,30 @@ impl Ledger {
 
     /// Returns the error about the ledger's own budget, or about the caller's limit.
     fn over_budget(&self, error: AccountError, of_limit: bool) -> LedgerError {
-        match error {
-            AccountError::OverBudget { queries, would_be, budget, delta, spent, rule } => {
-                let (path, limit) = (self.path.clone(), format!("--epsilon {budget} --delta {delta:e}"));
-                let calibrate = match of_limit {
-                    _ if path == Path::new(NEW) => format!("--budget {limit}"),
-                    true => format!("--ledger {} {limit}", printable_path(&path)),
-                    false => format!("--ledger {}", printable_path(&path)),
-                };
-                LedgerError::OverBudget { path, queries, would_be, budget, delta, spent, rule, calibrate }
-            }
-            error => error.into(),
-        }
+        let AccountError::OverBudget { queries, would_be, budget, delta, spent, rule } = error else {
+            return error.into();
+        };
+        let path = self.path.clone();
+        let reason = if would_be.is_infinite() {
+            format!(
+                "with {queries} more queries, no finite epsilon is known at delta {delta:e} and the budget's epsilon of {budget}: \
+                 the samplers' distance from exact noise exceeds delta, or the noise is too small; nothing was charged; a ledger \
+                 with a larger delta or a smaller budget, or more noise, may allow them"
+            )
+        } else {
+            let limit = format!("--epsilon {budget} --delta {delta:e}");
+            let calibrate = match of_limit {
+                _ if path == Path::new(NEW) => format!("--budget {limit}"),
+                true => format!("--ledger {} {limit}", printable_path(&path)),
+                false => format!("--ledger {}", printable_path(&path)),
+            };
+            format!(
+                "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} \
+                 ({spent:.6} is spent); nothing was charged; the rule: {rule}; `speed calibrate {calibrate} --queries {queries}`, \
+                 with the charge's own ratio, teachers, classes and threshold, finds noise that the budget allows"
+            )
+        };
+        LedgerError::OverBudget { path, budget, reason }
     }
 
     fn io(&self, action: &'static str) -> impl Fn(std::io::Error) -> LedgerError + '_ {
@@ -302,7 +301,6 @@ impl Ledger {
     }
 }
 
-/// Creates a filter that has composed these charges.
 fn filter(budget: Budget, charges: &[Charge]) -> PrivacyFilter {
     let mut filter = PrivacyFilter::new(budget);
     charges.iter().for_each(|charge| filter.compose(&charge.batch()));

@@ -8,10 +8,8 @@ use crate::ledger::charge::{Charge, check_party};
 use crate::ledger::statement::TornLine;
 use crate::{Budget, PrivacyEvent};
 
-/// Version of the format.
 pub(crate) const FORMAT: u32 = 1;
 
-/// One line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
 pub(crate) enum Entry {
@@ -24,22 +22,18 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// Formats the line with its checksum.
     pub(crate) fn to_line(&self, before: &str) -> Result<String, serde_json::Error> {
         let entry = serde_json::to_string(self)?;
         Ok(format!("{entry} {}\n", chained(before, &entry)))
     }
 }
 
-/// The parsed content of a ledger.
 pub(crate) struct Contents {
     pub(crate) budget: Budget,
     pub(crate) charges: Vec<Charge>,
-    /// The checksum of the last entry.
     pub(crate) checksum: String,
     /// The end of the last charge, where the next one is written.
     pub(crate) end: u64,
-    /// The missing end of the last line.
     pub(crate) missing: String,
     pub(crate) torn: Option<TornLine>,
 }

@@ -5,7 +5,6 @@ use speed_mechanism::{BinomialShare, InverseScale, Mechanism, MechanismKind, Noi
 use crate::composition::MAX_QUERIES;
 use crate::{AccountError, Budget, PrivacyFilter, QueryBatch, Spent};
 
-/// Decimal digits of a found scale.
 const DIGITS: i32 = 6;
 /// Relative difference below which two scales count as equal.
 const CLOSE: f64 = 2e-6;
@@ -59,7 +58,7 @@ impl Room {
         for filter in &self.filters {
             let mut filter = filter.clone();
             filter.try_compose(&[batch])?;
-            let fit = Fit { batch, budget: filter.budget(), spent: filter.spent() };
+            let fit = Fit { batch, budget: filter.budget, spent: filter.spent() };
             let part = |fit: &Fit| fit.spent.epsilon / fit.budget.epsilon.unwrap_or(f64::INFINITY);
             if most.as_ref().is_none_or(|most| part(&fit) > part(most)) {
                 most = Some(fit);
@@ -81,7 +80,7 @@ impl Room {
         step: u64,
         batch_of: impl Fn(Mechanism) -> Result<QueryBatch, E>,
     ) -> Result<Fit, E> {
-        let at = |scale: f64| -> Result<Result<Fit, AccountError>, E> {
+        let at = |scale: f64| -> Tried<E> {
             let mechanism = kind.with_scale(scale).map_err(AccountError::from)?;
             Ok(self.fit(batch_of(mechanism)?))
         };
@@ -117,7 +116,7 @@ impl Room {
     pub fn queries<E: From<AccountError>>(&self, batch_of: impl Fn(usize) -> Result<QueryBatch, E>) -> Result<Fit, E> {
         let charged = self.filters.iter().map(PrivacyFilter::queries).max().unwrap_or(0);
         let most = MAX_QUERIES.saturating_sub(charged);
-        let at = |queries: usize| -> Result<Result<Fit, AccountError>, E> { Ok(self.fit(batch_of(queries)?)) };
+        let at = |queries: usize| -> Tried<E> { Ok(self.fit(batch_of(queries)?)) };
         let mut best = at(1)??;
         let (mut good, mut bad) = (1, most + 1);
         let mut next = 2;
@@ -132,50 +131,40 @@ impl Room {
     }
 }
 
-/// Finds the largest gamma with which a charge would be accepted.
-fn largest_gamma<E>(at: impl Fn(f64) -> Result<Result<Fit, AccountError>, E>) -> Result<Fit, E>
-where
-    E: From<AccountError>,
-{
-    let widest = InverseScale::MIN;
-    let (mut low, mut high, mut best) = match at(LOOSER_BELOW)? {
-        Ok(fit) => (LOOSER_BELOW, InverseScale::MAX, fit),
-        Err(_) => (widest, LOOSER_BELOW, at(widest)??),
-    };
-    while high / low > 1.0 + CLOSE {
-        let middle = rounded_down((low.ln().midpoint(high.ln())).exp());
-        if middle <= low {
-            break;
-        }
-        match at(middle)? {
-            Ok(fit) => (low, best) = (middle, fit),
-            Err(_) => high = middle,
-        }
+/// The answer for a scale: a fit or the refusal, unless the queries cannot be created.
+type Tried<E> = Result<Result<Fit, AccountError>, E>;
+
+fn largest_gamma<E: From<AccountError>>(at: impl Fn(f64) -> Tried<E>) -> Result<Fit, E> {
+    match at(LOOSER_BELOW)? {
+        Ok(fit) => narrowed(LOOSER_BELOW, InverseScale::MAX, fit, at),
+        Err(_) => narrowed(InverseScale::MIN, LOOSER_BELOW, at(InverseScale::MIN)??, at),
     }
-    Ok(best)
 }
 
 /// Finds the least sigma with which a charge would be accepted. It is doubled first, because wide noise takes longer.
-fn least_sigma<E>(at: impl Fn(f64) -> Result<Result<Fit, AccountError>, E>) -> Result<Fit, E>
-where
-    E: From<AccountError>,
-{
+fn least_sigma<E: From<AccountError>>(at: impl Fn(f64) -> Tried<E>) -> Result<Fit, E> {
     let (mut low, mut high) = (NoiseDeviation::MIN, 1.0);
-    let mut best = loop {
+    loop {
         match at(high)? {
-            Ok(fit) => break fit,
+            Ok(fit) => return narrowed(high, low, fit, at),
             Err(error) if high >= NoiseDeviation::MAX => return Err(error.into()),
             Err(_) => (low, high) = (high, (2.0 * high).min(NoiseDeviation::MAX)),
         }
-    };
-    while high / low > 1.0 + CLOSE {
-        let middle = rounded_up((low.ln().midpoint(high.ln())).exp());
-        if middle >= high {
+    }
+}
+
+/// Moves the scale `fits`, of the fit `best`, towards the scale `fails`, until they are close.
+fn narrowed<E>(mut fits: f64, mut fails: f64, mut best: Fit, at: impl Fn(f64) -> Tried<E>) -> Result<Fit, E> {
+    while fits.max(fails) / fits.min(fails) > 1.0 + CLOSE {
+        let middle = fits.ln().midpoint(fails.ln()).exp();
+        let middle = if fits < fails { rounded_down(middle) } else { rounded_up(middle) };
+        let is_passed = if fits < fails { middle <= fits } else { middle >= fits };
+        if is_passed {
             break;
         }
         match at(middle)? {
-            Ok(fit) => (high, best) = (middle, fit),
-            Err(_) => low = middle,
+            Ok(fit) => (fits, best) = (middle, fit),
+            Err(_) => fails = middle,
         }
     }
     Ok(best)
@@ -183,14 +172,7 @@ where
 
 /// Finds the least number of coins that `teachers` teachers share evenly, a multiple of `step` each, and with which a
 /// charge would be accepted.
-fn least_coins<E>(
-    teachers: usize,
-    step: u64,
-    at: impl Fn(f64) -> Result<Result<Fit, AccountError>, E>,
-) -> Result<Fit, E>
-where
-    E: From<AccountError>,
-{
+fn least_coins<E: From<AccountError>>(teachers: usize, step: u64, at: impl Fn(f64) -> Tried<E>) -> Result<Fit, E> {
     let teachers = teachers.max(1) as u64;
     // The search counts in steps.
     let most = ((NoiseCoins::MAX / teachers).min(u64::from(BinomialShare::MAX_COINS)) / step).max(1);
@@ -221,7 +203,6 @@ fn rounded_down(scale: f64) -> f64 {
     if down <= scale { down } else { scale }
 }
 
-/// Rounds a scale up to a few digits.
 fn rounded_up(scale: f64) -> f64 {
     let unit = unit(scale);
     let up = (scale * unit).ceil() / unit;

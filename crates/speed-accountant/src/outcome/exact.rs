@@ -191,16 +191,9 @@ fn add_shifted(sums: &mut [f64], values: &[f64], gap: i64, times: f64) {
     }
 }
 
-/// Lists each gap with the number of classes that have it.
-fn runs(gaps: &[i64]) -> Vec<(i64, f64)> {
-    let mut distinct: Vec<(i64, f64)> = Vec::new();
-    for &gap in gaps {
-        match distinct.last_mut() {
-            Some((last, times)) if *last == gap => *times += 1.0,
-            _ => distinct.push((gap, 1.0)),
-        }
-    }
-    distinct
+/// Lists each of the sorted gaps with the number of classes that have it.
+pub(crate) fn runs(gaps: &[i64]) -> Vec<(i64, f64)> {
+    gaps.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as f64)).collect()
 }
 
 #[cfg(test)]

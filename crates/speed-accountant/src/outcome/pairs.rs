@@ -8,6 +8,7 @@ use super::exact::reach_of_variance;
 use super::gaps::Gaps;
 use super::proposition4::Proposition4;
 use crate::event::PrivacyEvent;
+use crate::logarithms::log_sum_exp;
 use crate::sound::larger;
 
 /// Larger gaps count as this gap, whose tail is an upper bound of theirs.
@@ -46,7 +47,6 @@ impl Pairs {
         }
     }
 
-    /// Creates the bound from exact tails of differences.
     pub(crate) fn exact(event: &PrivacyEvent, rows: &[Gaps]) -> Self {
         let tau = event.tau();
         let largest = rows.iter().filter_map(|gaps| gaps.gaps.last()).max().copied().unwrap_or(0).min(MAX_GAP);
@@ -174,14 +174,4 @@ impl Pairs {
             Class::Integer(lattice) => lattice.as_ref().map_or(0.0, |lattice| lattice.log_below(t as i64 - 1)),
         }
     }
-}
-
-/// Returns `ln sum e^term`.
-fn log_sum_exp(terms: impl Iterator<Item = f64>) -> f64 {
-    let terms: Vec<f64> = terms.collect();
-    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if largest == f64::NEG_INFINITY {
-        return largest;
-    }
-    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
 }

@@ -30,7 +30,7 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
         Mechanism::Laplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
         Mechanism::DiscreteLaplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
         Mechanism::Laplace { gamma } => lemma::theorem_2(gamma, event.tau()),
-        Mechanism::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, event.tau())),
+        Mechanism::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, event.tau()), 2),
         Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => f64::INFINITY,
     }
 }
@@ -69,7 +69,7 @@ pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
         let two_classes = if tau.get() >= 0.5 {
             two_gamma
         } else if event.mechanism().is_integer() {
-            lemma::integer(&DiscreteLaplace::of_difference(gamma, tau))
+            lemma::integer(&DiscreteLaplace::of_difference(gamma, tau), 2)
         } else {
             proved(GeneralisedLaplace::of_difference(gamma, tau))
         };
@@ -85,7 +85,7 @@ fn of_party(event: &PrivacyEvent, classes: usize) -> f64 {
     let path = f64::from(teachers) * tight_per_query_epsilon(&event.of_one_teacher(), classes);
     match event.mechanism() {
         Mechanism::DiscreteLaplace { gamma } if tau.get() < 1.0 && moves <= MOST_MOVES => {
-            path.min(lemma::integer_of_move(&DiscreteLaplace::of_class(gamma, tau), moves))
+            path.min(lemma::integer(&DiscreteLaplace::of_class(gamma, tau), moves))
         }
         _ => path * (1.0 + 1e-15),
     }
@@ -100,7 +100,7 @@ fn of_check(event: &PrivacyEvent) -> f64 {
             of_party(event, usize::MAX)
         }
         Mechanism::Laplace { gamma } | Mechanism::DiscreteLaplace { gamma } if tau.get() == 1.0 => gamma.get(),
-        Mechanism::DiscreteLaplace { gamma } => lemma::integer_of_check(&DiscreteLaplace::of_class(gamma, tau)),
+        Mechanism::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, tau), 1),
         Mechanism::Laplace { gamma } => {
             lemma::log_sup_g_bound(&LaplaceTable::new(GeneralisedLaplace::of_class(gamma, tau)), gamma.get())
         }

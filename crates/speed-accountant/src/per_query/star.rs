@@ -17,83 +17,25 @@
 //! `epsilon*`-private one and, with probability `eta`, arbitrary (Kairouz, Oh and Viswanath 2015). So `k` queries
 //! satisfy `epsilon*` except for `k eta` of delta.
 
-use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable, Mechanism};
+use speed_mechanism::{DiscreteLaplace, Mechanism};
 
-use super::search::simplex;
 use crate::event::PrivacyEvent;
 use crate::memo::Memo;
-use crate::quadrature::{AnchoredPoint, Precision, half_line, interval};
 
 /// Above this inverse scale the lemma is as good, and probabilities underflow.
 const MAX_SCALE: f64 = 8.0;
-/// Largest `D` considered, in units of `1/gamma`: by the search, and in the window of integers.
-const MAX_REACH: f64 = 45.0;
+/// Largest `D` of the window, in units of `1/gamma`.
 const WINDOW: f64 = 38.0;
 
 /// Larger windows take too long.
 const MAX_WINDOW: i64 = 1_100;
 
-/// Returns the largest `ln J(A, D) / J(A + 1, D - 2)` of one query: over every place of a window for integer noise, and
-/// as found by a search for continuous noise (where the supremum is the larger of this and `2 gamma`). Returns `None`
-/// if it is not computed: for noise that is not Laplace, for inverse scales above 8, and for integer noise with inverse
-/// scales below about 0.035.
+/// Returns the largest `ln J(A, D) / J(A + 1, D - 2)` of one query over every place of a window, for integer Laplace noise of
+/// inverse scales from about 0.035 to 8; otherwise `None`.
 ///
-/// By itself it is not a bound. Claims for integer noise use it and charge the places outside the window to delta. No
-/// claim for continuous noise uses it; there it shows how far the proved
-/// [`tight_per_query_epsilon`](super::tight_per_query_epsilon) can be above the least epsilon of one query.
+/// By itself it is not a bound. Claims charge the places outside the window to delta.
 pub fn epsilon_star(event: &PrivacyEvent) -> Option<f64> {
-    match event.mechanism() {
-        Mechanism::Laplace { gamma } if gamma.get() <= MAX_SCALE => {
-            Some(continuous(&LaplaceTable::new(GeneralisedLaplace::of_class(gamma, event.tau())), gamma.get()))
-        }
-        _ => within(event).map(|within| within.epsilon),
-    }
-}
-
-fn continuous(noise: &LaplaceTable, gamma: f64) -> f64 {
-    let ratio = |[a, u]: [f64; 2]| {
-        // D grows like e^|u|, because it matters over many orders of magnitude.
-        let d = u.sinh();
-        log_j(noise, gamma, a, d) - log_j(noise, gamma, a + 1.0, d - 2.0)
-    };
-    let far = (MAX_REACH / gamma).asinh();
-    let mut best = (f64::NEG_INFINITY, [0.0, 0.0]);
-    for a in [-0.5, -0.15, 0.0] {
-        for i in -7..=4 {
-            let u = if i < 0 { far / 7.0 * f64::from(i) } else { 0.2 * f64::from(i) };
-            let value = ratio([a, u]);
-            if value > best.0 {
-                best = (value, [a, u]);
-            }
-        }
-    }
-    let refined = simplex(best.1, [0.05, far / 60.0], 55, |[a, u]| ratio([a, u.clamp(-far, far)]));
-    refined.max(best.0)
-}
-
-/// Returns `ln J(a, d)`.
-fn log_j(noise: &LaplaceTable, gamma: f64, a: f64, d: f64) -> f64 {
-    let density = |(point, weight): (AnchoredPoint, f64)| {
-        // Noise this far out does not matter even if `d` is at its end.
-        let log_density = noise.log_density(point.from(0.0));
-        if log_density < -3.0 * MAX_REACH {
-            return 0.0;
-        }
-        let t = point.from(-d);
-        let below = if t <= 0.0 { noise.log_survival(-t).exp() } else { 1.0 - noise.log_survival(t).exp() };
-        weight * log_density.exp() * below
-    };
-    let (first, second) = if d > 0.0 { (-d, 0.0) } else { (0.0, -d) };
-    let mut from = a;
-    let mut sum = 0.0;
-    for cut in [first, second] {
-        if cut > from {
-            sum += interval(from, cut, Precision::Coarse).map(density).sum::<f64>();
-            from = cut;
-        }
-    }
-    let tail = half_line(from, 1.0 / gamma, Precision::Coarse);
-    (sum + tail.filter(|(point, _)| point.offset * gamma < 2.5 * MAX_REACH).map(density).sum::<f64>()).ln()
+    within(event).map(|within| within.epsilon)
 }
 
 /// An epsilon that one query keeps, except for a probability of `beyond`.

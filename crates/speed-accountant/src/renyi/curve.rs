@@ -24,7 +24,6 @@ impl RenyiCurve {
         Some((curve, sigma.get() * sigma.get() * tau.get()))
     }
 
-    /// Returns the divergence of order `order`.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         match self {
             Self::Gaussian { sigma, tau } => gaussian_rdp(*sigma, *tau, order),

@@ -53,7 +53,6 @@ impl<'a> SmoothMoments<'a> {
         Self { pairs, moments, envelope, rows, order, second_orders }
     }
 
-    /// Returns the data-independent moment of one query.
     pub(super) fn without_votes(&self) -> f64 {
         let of_envelope = self.envelope.map_or(f64::INFINITY, |envelope| envelope.largest().ln_1p());
         self.moments.without_votes(self.order).min(of_envelope)
@@ -74,7 +73,6 @@ impl<'a> SmoothMoments<'a> {
         largest
     }
 
-    /// Returns the sum of moments if `t` teachers changed.
     fn sum(&self, t: i64) -> f64 {
         self.rows.iter().map(|(gaps, times)| times * self.moment(gaps, t)).sum()
     }

@@ -479,22 +479,6 @@ mod tests {
     }
 
     #[test]
-    fn two_classes_cost_no_more_and_wide_noise_is_nearly_gaussian() {
-        let query = LargestMoment::of_event(&event(6_400), 1e-18).expect("a query");
-        for l in [1.0, 12.0] {
-            assert!(query.excess_of_two_classes(l) <= query.excess(l) * (1.0 + 1e-6));
-            // Two noisy counts of deviation 40 tell everything: their moment is l (l + 1) / 40^2, nearly.
-            let two_counts = l * (l + 1.0) / 1_600.0;
-            let found = query.excess(l).ln_1p();
-            assert!(found < two_counts && found > 0.5 * two_counts, "{l}: {found} against {two_counts}");
-        }
-        let deviation = NoiseDeviation::new(40.0).expect("a deviation");
-        let skellam = PrivacyEvent::new(Mechanism::skellam(deviation), HonestRatio::ALL);
-        let skellam = LargestMoment::of_event(&skellam, 1e-18).expect("a query");
-        assert!((skellam.excess(5.0) / query.excess(5.0) - 1.0).abs() < 0.02);
-    }
-
-    #[test]
     fn hardly_any_noise_is_bounded_from_above() {
         // The lattice of such narrow noise is hardly longer than its window.
         let deviation = NoiseDeviation::new(0.0152).expect("a deviation");

@@ -1,13 +1,11 @@
 //! Cases: parameters, votes, and the settings that a claim must cover. Cases that failed once are listed here; others
 //! are drawn.
 
-use std::fmt;
+use speed_accountant::{AccountError, Accountant, Adversary, Bound, Extent, NeighbouringRelation, PrivacyEvent};
+use speed_mechanism::MechanismKind;
 
-use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins, NoiseDeviation};
-
+use crate::given;
 use crate::oracle::random::Random;
-use crate::oracle::tails::NoiseKind;
 
 /// Number of teachers whose noise is secret, and number of others whose noise the adversary knows. The noise of the
 /// rest is missing.
@@ -34,7 +32,6 @@ pub(crate) enum Kind {
     OtherNoise,
     /// Binomial noise and two classes or more, with and without a threshold.
     Coins,
-    Fuzz,
 }
 
 /// Queries to account for, and the actual settings of their noise.
@@ -42,7 +39,7 @@ pub(crate) enum Kind {
 pub(crate) struct Case {
     pub(crate) kind: Kind,
     pub(crate) name: String,
-    pub(crate) noise: NoiseKind,
+    pub(crate) noise: MechanismKind,
     /// Inverse scale, per vote; for Gaussian and Skellam noise the standard deviation, in votes; for binomial noise the
     /// number of coins of all teachers.
     pub(crate) gamma: f64,
@@ -62,55 +59,16 @@ pub(crate) struct Case {
     pub(crate) settings: Vec<Setting>,
 }
 
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.name)?;
-        match self.noise {
-            NoiseKind::DiscreteLaplace => write!(f, "gamma {:?}", self.gamma)?,
-            NoiseKind::Laplace => write!(f, "continuous, gamma {:?}", self.gamma)?,
-            NoiseKind::Gaussian | NoiseKind::Skellam => write!(f, "{:?}, sigma {:?}", self.noise, self.gamma)?,
-            NoiseKind::Binomial => write!(f, "coins {:?}", self.gamma)?,
-        }
-        write!(f, ", tau {}/{} teachers, rows ", self.noisy, self.teachers)?;
-        for (row, times) in &self.runs {
-            write!(f, "{row:?} x {times}, ")?;
-        }
-        if let Some(threshold) = self.threshold {
-            write!(f, "threshold {threshold}, ")?;
-        }
-        write!(f, "delta {:?}, {} {}, {} direction(s), ", self.delta, self.assume, self.extent, self.directions)?;
-        write!(f, "bound {}", self.bound)?;
-        if !self.integrals {
-            write!(f, " without integrals")?;
-        }
-        write!(f, ", true in (secret, known) ")?;
-        for setting in &self.settings {
-            write!(f, "({}, {}) ", setting.secret, setting.known)?;
-        }
-        Ok(())
-    }
-}
-
 impl Case {
     /// Returns one query.
     pub(crate) fn event(&self) -> Result<PrivacyEvent, AccountError> {
-        let gamma = || InverseScale::new(self.gamma).expect("a scale");
-        let sigma = || NoiseDeviation::new(self.gamma).expect("a deviation");
-        let noise = match self.noise {
-            NoiseKind::DiscreteLaplace => Mechanism::discrete_laplace(gamma()),
-            NoiseKind::Laplace => Mechanism::laplace(gamma()),
-            NoiseKind::Gaussian => Mechanism::gaussian(sigma()),
-            NoiseKind::Skellam => Mechanism::skellam(sigma()),
-            NoiseKind::Binomial => Mechanism::binomial(NoiseCoins::new(self.gamma as u64).expect("coins")),
-        };
-        let tau = HonestRatio::new(self.noisy as f64 / self.teachers as f64).expect("a ratio");
-        let event = PrivacyEvent::new(noise, tau);
+        let event = given::event(self.noise, self.gamma, self.noisy as f64 / self.teachers as f64);
         self.threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold as f64))
     }
 
     /// Creates the accountant for the claim at these votes.
     pub(crate) fn accountant(&self) -> Result<Accountant, AccountError> {
-        Ok(Accountant::new(self.event()?, Delta::new(self.delta)?)
+        Ok(Accountant::new(self.event()?, given::delta(self.delta))
             .with_adversary(self.assume)
             .with_extent(self.extent)
             .with_relation(self.directions)
@@ -147,7 +105,7 @@ impl Case {
         some.dedup();
         self.settings = match (self.assume, self.extent) {
             // The oracle knows the integer Laplace noise only.
-            (Adversary::Colluding, _) if self.noise != NoiseKind::DiscreteLaplace => {
+            (Adversary::Colluding, _) if self.noise != MechanismKind::DiscreteLaplace => {
                 vec![Setting { secret, known: 0 }]
             }
             (Adversary::Colluding, _) => some.iter().map(|&known| Setting { secret, known }).collect(),
@@ -159,7 +117,7 @@ impl Case {
 
     /// Returns cases that once failed, or whose claims were too small for the requested assumption.
     pub(crate) fn fixed() -> Vec<Self> {
-        let all = [
+        vec![
             fixed("no number in the composition", 1.0, 10, (10, 0), &[5, 5], 10_000),
             fixed("masses that cancel", 0.01, 100, (10, 0), &[50, 50], 10_000),
             fixed("hardly any noise", 376.0, 10, (10, 0), &[5, 5], 1),
@@ -170,30 +128,33 @@ impl Case {
                 directions: NeighbouringRelation::OneSided,
                 ..fixed("q e^epsilon close to 1", 21.564_942_209_140_835, 2, (1, 0), &[0, 2], 1_751)
             },
-            Self { extent: Extent::UpTo, ..fixed("more noise is worse", 0.1, 250, (225, 0), &[165, 85, 0], 100) },
+            Self {
+                extent: Extent::UpTo,
+                settings: [225, 250].map(|secret| Setting { secret, known: 0 }).into(),
+                ..fixed("more noise is worse", 0.1, 250, (225, 0), &[165, 85, 0], 100)
+            },
             Self {
                 assume: Adversary::Colluding,
                 extent: Extent::UpTo,
                 ..fixed("some known, some missing", 0.1, 50, (15, 15), &[28, 22], 100)
             },
-        ];
-        let more = Setting { secret: 250, known: 0 };
-        all.into_iter()
-            .map(|mut case| {
-                if case.assume == Adversary::ExternalWithDropout && case.extent == Extent::UpTo {
-                    case.settings.push(more);
-                }
-                case
-            })
-            .collect()
+        ]
     }
 }
 
-fn fixed(name: &str, gamma: f64, teachers: i64, (secret, known): (i64, i64), row: &[u32], times: usize) -> Case {
+/// Returns queries at these votes of noise with no threshold, at delta 1e-5.
+pub(crate) fn fixed(
+    name: &str,
+    gamma: f64,
+    teachers: i64,
+    (secret, known): (i64, i64),
+    row: &[u32],
+    times: usize,
+) -> Case {
     Case {
         kind: Kind::Fixed,
         name: name.to_owned(),
-        noise: NoiseKind::DiscreteLaplace,
+        noise: MechanismKind::DiscreteLaplace,
         gamma,
         teachers,
         noisy: secret,

@@ -1,17 +1,17 @@
 //! Random cases.
 
 use speed_accountant::{Adversary, Bound, Extent, NeighbouringRelation};
+use speed_mechanism::MechanismKind;
 
 use crate::oracle::case::{Case, Kind};
 use crate::oracle::random::Random;
-use crate::oracle::tails::NoiseKind;
 
 /// Draws a random case of this kind.
 pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
     let noise = match kind {
-        Kind::OtherNoise => random.choose(&[NoiseKind::Laplace, NoiseKind::Gaussian, NoiseKind::Skellam]),
-        Kind::Coins => NoiseKind::Binomial,
-        _ => NoiseKind::DiscreteLaplace,
+        Kind::OtherNoise => random.choose(&[MechanismKind::Laplace, MechanismKind::Gaussian, MechanismKind::Skellam]),
+        Kind::Coins => MechanismKind::Binomial,
+        _ => MechanismKind::DiscreteLaplace,
     };
     let other_collusion = kind == Kind::OtherNoise && random.chance(0.2);
     let collusion =
@@ -26,7 +26,7 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
     let gamma = scale(kind, noise, random);
     let teachers = number_of_teachers(kind, up_to, random);
     // Every teacher tosses the same number of coins.
-    let gamma = if noise == NoiseKind::Binomial { (gamma.ceil() as i64 * teachers) as f64 } else { gamma };
+    let gamma = if noise == MechanismKind::Binomial { (gamma.ceil() as i64 * teachers) as f64 } else { gamma };
     let noisy = match random.within(0, 9) {
         0 => 1,
         1 | 2 => teachers,
@@ -44,7 +44,7 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
             _ => (None, two_classes(6.0 / gamma.sqrt(), teachers, false, random)),
         },
         // In units of a standard deviation.
-        Kind::OtherNoise if noise != NoiseKind::Laplace => {
+        Kind::OtherNoise if noise != MechanismKind::Laplace => {
             (None, two_classes(3.0 / gamma, teachers, collusion, random))
         }
         _ => (None, two_classes(gamma, teachers, collusion, random)),
@@ -126,9 +126,9 @@ pub(crate) fn with_empty_votes(mut case: Case, random: &mut Random) -> Case {
 }
 
 /// Draws the inverse scale of Laplace noise, or the deviation of other noise.
-fn scale(kind: Kind, noise: NoiseKind, random: &mut Random) -> f64 {
+fn scale(kind: Kind, noise: MechanismKind, random: &mut Random) -> f64 {
     match kind {
-        Kind::OtherNoise if noise == NoiseKind::Laplace => random.log_uniform(1e-2, 30.0),
+        Kind::OtherNoise if noise == MechanismKind::Laplace => random.log_uniform(1e-2, 30.0),
         Kind::OtherNoise => random.log_uniform(0.3, 60.0),
         Kind::Coins => random.log_uniform(1.0, 60.0),
         Kind::TwoCollusion | Kind::TwoCollusionUpTo => random.log_uniform(5e-3, 1e3),

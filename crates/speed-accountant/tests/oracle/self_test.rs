@@ -1,39 +1,33 @@
 //! Checks the oracle against closed forms, and against plain enumeration where possible.
 
+use speed_mechanism::MechanismKind;
+
+use crate::enumeration::brute_force::{answers, pmf};
 use crate::neighbours::neighbours;
 use crate::oracle::composition::{Losses, Outcome, log_factorial, outcomes};
 use crate::oracle::grid;
 use crate::oracle::noise::{Noise, Table};
-use crate::oracle::tails::{Difference, NoiseKind, laplace, normal};
+use crate::oracle::tails::{Difference, laplace, normal};
 use crate::oracle::view::{Law, View};
 
 fn close(a: f64, b: f64, most: f64) -> bool {
     (a - b).abs() <= most
 }
 
-/// Computes the probabilities of `A - B` at `-reach..=reach`, by convolution.
-fn convolved(gamma: f64, shape: f64, reach: usize) -> Vec<f64> {
-    let p = (-gamma).exp();
-    let terms = (80.0 / gamma) as usize + reach;
-    let mut one = vec![(1.0 - p).powf(shape)];
-    for k in 1..=terms {
-        one.push(one[k - 1] * p * (k as f64 - 1.0 + shape) / k as f64);
-    }
-    let at = |k: usize| -> f64 { (0..=terms - k).map(|j| one[j] * one[j + k]).sum() };
-    let half: Vec<f64> = (0..=reach).map(at).collect();
-    half[1..].iter().rev().chain(&half).copied().collect()
+/// Returns integer Laplace noise without a threshold.
+fn law(gamma: f64, secret: f64, known: f64) -> Law {
+    Law { noise: MechanismKind::DiscreteLaplace, gamma, secret, known, threshold: None }
 }
 
 #[test]
 fn noise_of_any_shape_is_a_convolution() {
     for (gamma, shape) in [(0.1, 0.004), (0.1, 0.7), (0.3, 1.9), (2.0, 0.01), (5.0, 1.3)] {
-        let (reach, table) = (200, Table::new(gamma, shape, 100));
-        let plain = convolved(gamma, shape, reach);
-        let middle = reach as i64;
+        let (middle, table) = (200, Table::new(gamma, shape, 100));
+        let plain = pmf(gamma, shape, middle);
         for t in -100i64..=100 {
-            let pmf = plain[(middle + t) as usize];
-            if pmf > 1e-290 {
-                assert!(close(table.log_pmf(t), pmf.ln(), 1e-12), "{gamma} {shape} {t}");
+            let p = plain[(middle + t) as usize];
+            if p > 1e-290 {
+                assert!(close(table.log_pmf(t), p.ln(), 1e-12), "{gamma} {shape} {t}");
             }
             let sum: f64 = plain[(middle + t) as usize..].iter().rev().sum();
             if t <= 50 && sum > 1e-290 {
@@ -41,24 +35,6 @@ fn noise_of_any_shape_is_a_convolution() {
                 assert!(close(table.log_at_least(t), sum.ln(), most), "{gamma} {shape} {t}");
             }
         }
-    }
-}
-
-/// Computes the probability of every answer over all values of the noise, with "no answer" last. Ties go to the lowest
-/// class.
-fn enumerated(votes: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {
-    let reach = (pmf.len() / 2) as i64;
-    let mut all = vec![0.0; votes.len() + 1];
-    let mut noise = vec![-reach; votes.len()];
-    loop {
-        let p: f64 = noise.iter().map(|&x| pmf[(x + reach) as usize]).product();
-        let noisy: Vec<i64> = votes.iter().zip(&noise).map(|(votes, noise)| votes + noise).collect();
-        let largest = noisy.iter().max().copied().expect("classes");
-        let winner = noisy.iter().position(|&noisy| noisy == largest).expect("a winner");
-        all[if threshold.is_some_and(|threshold| largest < threshold) { votes.len() } else { winner }] += p;
-        let Some(next) = (0..votes.len()).find(|&class| noise[class] < reach) else { return all };
-        noise[next] += 1;
-        noise[..next].fill(-reach);
     }
 }
 
@@ -73,9 +49,9 @@ fn answers_are_as_likely_as_in_an_enumeration() {
         (0.75, vec![0, 5, 0], Some(6)),
         (1.0, vec![1, 0, 4], Some(-9)),
     ] {
-        let law = Law { noise: NoiseKind::DiscreteLaplace, gamma, secret, known: 0.0, threshold };
+        let law = Law { threshold, ..law(gamma, secret, 0.0) };
         let found = View::new(law, &votes).log_probabilities(&votes);
-        let plain = enumerated(&votes, &convolved(gamma, secret, reach), threshold);
+        let plain = answers(&votes, &pmf(gamma, secret, reach), threshold);
         for (found, plain) in found.iter().zip(plain) {
             assert!(close(found.exp(), plain, 1e-12), "{votes:?} {threshold:?}: {} and {plain}", found.exp());
         }
@@ -89,7 +65,7 @@ fn two_views_of_two_classes_agree() {
         for votes in [[5, 5], [9, 1], [0, 10]] {
             for known in [0.0, 0.4] {
                 let gamma = if known > 0.0 { 3.0 } else { gamma };
-                let law = Law { noise: NoiseKind::DiscreteLaplace, gamma, secret: 0.6, known, threshold: None };
+                let law = law(gamma, 0.6, known);
                 let silent = Law { threshold: Some(-3_000), ..law };
                 let (a, b) = (View::new(law, &votes), View::new(silent, &votes));
                 for there in neighbours(&votes, 11) {
@@ -111,12 +87,9 @@ fn two_views_of_two_classes_agree() {
 fn known_noise_of_three_classes_is_as_in_an_enumeration() {
     let (gamma, secret, known, reach) = (2.0, 0.5, 0.25, 14i64);
     let (votes, there) = ([2, 1, 1], [1, 1, 2]);
-    let view = View::new(Law { noise: NoiseKind::DiscreteLaplace, gamma, secret, known, threshold: None }, &votes);
-    let answers = View::new(
-        Law { noise: NoiseKind::DiscreteLaplace, gamma, secret, known: 0.0, threshold: None },
-        &[-2 * reach, 2 * reach, 0],
-    );
-    let noise = convolved(gamma, known, reach as usize);
+    let view = View::new(law(gamma, secret, known), &votes);
+    let unknown = View::new(law(gamma, secret, 0.0), &[-2 * reach, 2 * reach, 0]);
+    let noise = pmf(gamma, known, reach);
     for epsilon in [0.0f64, 1.0, 3.0] {
         let pairs = view.log_probabilities(&votes);
         let pairs = pairs.iter().zip(view.log_probabilities(&there));
@@ -126,8 +99,8 @@ fn known_noise_of_three_classes_is_as_in_an_enumeration() {
             let p: f64 = c.iter().map(|c| noise[(c + reach) as usize]).product();
             let shifted = |votes: &[i64; 3]| [votes[0] + c[0], votes[1] + c[1], votes[2] + c[2]];
             if p > 1e-14 {
-                let here = answers.log_probabilities(&shifted(&votes));
-                let there = answers.log_probabilities(&shifted(&there));
+                let here = unknown.log_probabilities(&shifted(&votes));
+                let there = unknown.log_probabilities(&shifted(&there));
                 plain += p * here.iter().zip(there).map(|(p, q)| (p.exp() - (epsilon + q).exp()).max(0.0)).sum::<f64>();
             }
         }
@@ -174,7 +147,7 @@ fn tails_of_other_noise_are_as_published_and_in_closed_form() {
     let rate = secret * sigma * sigma;
     let poisson: Vec<f64> =
         (0..80).map(|j| (f64::from(j) * rate.ln() - rate - log_factorial(j as usize)).exp()).collect();
-    let skellam = Difference::new(NoiseKind::Skellam, sigma, secret, 20);
+    let skellam = Difference::new(MechanismKind::Skellam, sigma, secret, 20);
     for gap in [0usize, 1, 6, 12] {
         let second: f64 = (0..80).map(|j| poisson[j] * poisson.iter().skip(j + gap + 1).sum::<f64>()).sum();
         let [first, found] = skellam.log_answers(gap as i64);
@@ -221,12 +194,11 @@ fn a_single_query_is_solved_by_hand() {
 
 #[test]
 fn the_grid_is_a_little_below_the_exact_composition() {
-    let law = |gamma| Law { noise: NoiseKind::DiscreteLaplace, gamma, secret: 0.6, known: 0.0, threshold: None };
     for (gamma, gap, k, delta) in
         [(0.1, 0, 50, 1e-5), (0.1, 30, 1_000, 1e-5), (1.0, 4, 200, 1e-30), (5.0, 0, 3_000, 0.1), (30.0, 2, 10, 1e-60)]
     {
         let votes = [50 + gap, 50];
-        let view = View::new(law(gamma), &votes);
+        let view = View::new(law(gamma, 0.6, 0.0), &votes);
         for there in neighbours(&votes, 100 + gap) {
             let pair = outcomes(&view.log_probabilities(&votes), &view.log_probabilities(&there));
             let runs = [(pair, k)];
@@ -244,10 +216,7 @@ fn the_grid_is_a_little_below_the_exact_composition() {
 #[test]
 fn different_runs_are_enumerated_and_put_on_a_grid() {
     let view = |votes: [i64; 2], there: [i64; 2]| {
-        let view = View::new(
-            Law { noise: NoiseKind::DiscreteLaplace, gamma: 0.4, secret: 0.5, known: 0.0, threshold: None },
-            &votes,
-        );
+        let view = View::new(law(0.4, 0.5, 0.0), &votes);
         outcomes(&view.log_probabilities(&votes), &view.log_probabilities(&there))
     };
     let runs = [(view([7, 6], [6, 7]), 30), (view([3, 10], [4, 9]), 11), (view([7, 6], [8, 5]), 5)];

@@ -1,18 +1,9 @@
 //! Tails of the difference of two classes' noise, for every kind of noise except the integer Laplace noise.
 
+use speed_mechanism::MechanismKind;
+
 use crate::oracle::composition::log_factorial;
 use crate::oracle::noise::{Noise, log_complement, log_heads};
-
-/// Kind of the noise of a class; for Gaussian and Skellam noise the field gamma is the standard deviation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum NoiseKind {
-    DiscreteLaplace,
-    Laplace,
-    Gaussian,
-    Skellam,
-    /// The field gamma is the number of coins of all teachers.
-    Binomial,
-}
 
 /// The difference of two classes' noise.
 pub(crate) enum Difference {
@@ -27,13 +18,13 @@ pub(crate) enum Difference {
 
 impl Difference {
     /// Creates the difference if a ratio `secret` of the teachers adds noise, for values up to `furthest`.
-    pub(crate) fn new(kind: NoiseKind, scale: f64, secret: f64, furthest: i64) -> Self {
+    pub(crate) fn new(kind: MechanismKind, scale: f64, secret: f64, furthest: i64) -> Self {
         match kind {
-            NoiseKind::DiscreteLaplace => Self::DiscreteLaplace(Noise::new(scale, 2.0 * secret, furthest)),
-            NoiseKind::Laplace => Self::Laplace(scale, 2.0 * secret),
-            NoiseKind::Gaussian => Self::Gaussian((2.0 * secret).sqrt() * scale),
-            NoiseKind::Skellam => Self::Skellam(Poissons::new(secret * scale * scale, furthest)),
-            NoiseKind::Binomial => Self::Binomial(Coins::new(2 * (secret * scale).round() as usize)),
+            MechanismKind::DiscreteLaplace => Self::DiscreteLaplace(Noise::new(scale, 2.0 * secret, furthest)),
+            MechanismKind::Laplace => Self::Laplace(scale, 2.0 * secret),
+            MechanismKind::Gaussian => Self::Gaussian((2.0 * secret).sqrt() * scale),
+            MechanismKind::Skellam => Self::Skellam(Poissons::new(secret * scale * scale, furthest)),
+            MechanismKind::Binomial => Self::Binomial(Coins::new(2 * (secret * scale).round() as usize)),
         }
     }
 

@@ -1,33 +1,16 @@
 //! Two classes and a threshold have three outcomes: a ledger's charge and an account without votes must cover all
 //! three.
 
-use speed_accountant::{Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyFilter, QueryBatch};
+use speed_accountant::{Accountant, Delta, PrivacyFilter, QueryBatch};
 
-use crate::oracle::case::{Case, Kind, Setting};
-use crate::oracle::tails::NoiseKind;
+use crate::oracle::case::{Case, fixed};
 use crate::oracle::truth;
 
 const QUERIES: usize = 100;
 
 /// Returns a hundred queries between two classes at these votes of 250 teachers, 75 of whom add their noise.
 fn case(row: [u32; 2], threshold: Option<i64>) -> Case {
-    Case {
-        kind: Kind::Fixed,
-        name: "two classes".to_owned(),
-        noise: NoiseKind::DiscreteLaplace,
-        gamma: 0.1,
-        teachers: 250,
-        noisy: 75,
-        runs: vec![(row.to_vec(), QUERIES)],
-        threshold,
-        delta: 1e-5,
-        assume: Adversary::ExternalWithDropout,
-        extent: Extent::Exactly,
-        directions: NeighbouringRelation::BothWays,
-        bound: Bound::Tight,
-        integrals: true,
-        settings: vec![Setting { secret: 75, known: 0 }],
-    }
+    Case { threshold, ..fixed("two classes", 0.1, 250, (75, 0), &row, QUERIES) }
 }
 
 /// Returns the claims of a case without votes: of an account, of a ledger, and of a ledger that does not know the

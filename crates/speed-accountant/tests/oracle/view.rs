@@ -1,7 +1,9 @@
 //! The adversary's view of one query (the answer, and the known noise if there is any) and its probability.
 
+use speed_mechanism::MechanismKind;
+
 use crate::oracle::noise::Table;
-use crate::oracle::tails::{Difference, NoiseKind};
+use crate::oracle::tails::Difference;
 
 /// Noise less likely than `e^-REACH` times the noise that matters is left out of sums.
 const REACH: f64 = 45.0;
@@ -13,7 +15,7 @@ const KNOWN_REACH: f64 = 30.0;
 /// The noise of a query, as ratios of the noise of all teachers, and the threshold of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
-    pub(crate) noise: NoiseKind,
+    pub(crate) noise: MechanismKind,
     pub(crate) gamma: f64,
     pub(crate) secret: f64,
     pub(crate) known: f64,
@@ -83,14 +85,14 @@ impl Answers {
     fn new(law: Law, votes: &[i64], moved: i64) -> Self {
         let reach = match law.noise {
             // Many coins hardly ever end beyond some deviations.
-            NoiseKind::Binomial => (law.gamma as i64 / 2).min((COINS_REACH * law.gamma.sqrt()) as i64) + 6,
+            MechanismKind::Binomial => (law.gamma as i64 / 2).min((COINS_REACH * law.gamma.sqrt()) as i64) + 6,
             _ => (REACH / law.gamma) as i64 + 6,
         };
         let ends = || votes.iter().copied().chain(law.threshold);
         let (low, high) = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
         let furthest = high - low + 2 * moved + reach + 6;
         let table = match law.noise {
-            NoiseKind::Binomial => Table::of_coins((law.secret * law.gamma).round() as usize, furthest),
+            MechanismKind::Binomial => Table::of_coins((law.secret * law.gamma).round() as usize, furthest),
             _ => Table::new(law.gamma, law.secret, furthest),
         };
         Self { table, threshold: law.threshold, reach }

@@ -403,16 +403,6 @@ mod tests {
     }
 
     #[test]
-    fn spaced_sums_give_the_same_bound() {
-        let marks = integers(57_600);
-        for l in [0.5, 8.0, 60.0] {
-            let [every, spaced] = [1, SPACING]
-                .map(|spacing| marks.in_window_by(Wins::new(&marks.noise, marks.window, spacing), &order(l)));
-            assert!((every / spaced - 1.0).abs() < 1e-9, "{l}: {every} {spaced}");
-        }
-    }
-
-    #[test]
     fn wide_noise_has_a_bound_just_above_the_largest_moment() {
         let marks = integers(NoiseCoins::MAX);
         assert!(marks.is_wide());
