@@ -1,28 +1,24 @@
-//! The decoder that the environment variable `DECODER` names: one of the test `fuzz` of speed-round, or of npy files, models or cards.
+//! The decoder that the environment variable `DECODER` names: one of the tests of speed-round, or of npy files, models or cards.
 #![no_main]
-#![expect(dead_code, reason = "the test also uses valid inputs and limits on memory")]
 
-#[path = "../../crates/speed-round/tests/fuzz/targets.rs"]
-mod targets;
+#[path = "../../crates/speed-round/tests/roles/decoders.rs"]
+mod decoders;
 
+use decoders::Decoder;
 use libfuzzer_sys::fuzz_target;
+use sha2::{Digest as _, Sha256};
 use speed_core::npy::WholeNumbers;
 use speed_experiment::model::Model;
 use speed_experiment::report::ModelCard;
 
-type Decoder = Box<dyn Fn(&[u8]) -> bool>;
-
 fn decoder() -> Decoder {
     let name = std::env::var("DECODER").expect("DECODER names a decoder");
-    match name.as_str() {
-        "npy" => Box::new(|bytes| WholeNumbers::parse(bytes).is_ok()),
-        "model" => Box::new(|bytes| Model::from_bytes(bytes).is_ok()),
-        "model-card" => Box::new(|bytes| ModelCard::from_json(bytes).is_ok()),
-        _ => {
-            let (_, make) = targets::ALL.iter().find(|(target, _)| *target == name).expect("a decoder");
-            make().decode
-        }
-    }
+    let others = [
+        Decoder::new("npy", |bytes| WholeNumbers::parse(bytes).is_ok(), |_| usize::MAX),
+        Decoder::new("model", |bytes| Model::from_bytes(bytes).is_ok(), |_| usize::MAX),
+        Decoder::new("model-card", |bytes| ModelCard::from_json(bytes).is_ok(), |_| usize::MAX),
+    ];
+    decoders::ALL.into_iter().chain(others).find(|decoder| decoder.name == name).expect("a decoder")
 }
 
 thread_local! {
@@ -30,5 +26,11 @@ thread_local! {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    DECODER.with(|decode| decode(bytes));
+    DECODER.with(|decoder| {
+        decoder.accepts(bytes);
+        // Otherwise the checksum would hide the later checks.
+        if let (true, Some(end)) = (decoder.is_sealed, bytes.len().checked_sub(16)) {
+            decoder.accepts(&[&bytes[..end], &Sha256::digest(&bytes[..end])[..16]].concat());
+        }
+    });
 });

@@ -12,6 +12,7 @@
 
 use std::error::Error;
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
@@ -19,6 +20,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use speed_aggregation::cost::{Operations, processor_time};
 use speed_aggregation::encoding::{Encoding, VoteRange};
+use speed_aggregation::error::AggregationError;
 use speed_aggregation::paper::PaperArgmax;
 use speed_aggregation::{Aggregator, ClearText, Encrypted, NoisyVotes, Round, RoundSpec, Teacher, generate_keys};
 use speed_core::random::Streams;
@@ -129,13 +131,17 @@ fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
     let votes = votes(options.queries.get(), CLASSES, NOISE_BOUND)?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;
     let start = (Instant::now(), processor_time());
-    let answers = paper.aggregate(&votes, options.threads, &|_, _| {})?;
+    let (queries, answers): (Vec<usize>, _) = ((0..options.queries.get()).collect(), Mutex::new(Vec::new()));
+    paper.aggregate_queries::<AggregationError>(&votes, &queries, options.threads, &|query, answer| {
+        answers.lock().unwrap_or_else(PoisonError::into_inner).push((query, answer));
+        Ok(())
+    })?;
     let (wall, core) = (start.0.elapsed(), processor_time().zip(start.1).map(|(end, start)| end - start));
-    let clear = clear.labels();
-    let agree = answers.iter().zip(&clear).filter(|(a, b)| a.winner() == b.map(usize::from));
+    let (clear, answers) = (clear.labels(), answers.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let agree = answers.iter().filter(|(query, answer)| answer.winner() == clear[*query].map(usize::from));
     let queries = options.queries.get() as f64;
-    let bootstraps: usize = answers.iter().map(|answer| answer.bootstraps).sum();
-    let time: Duration = answers.iter().map(|answer| answer.time).sum();
+    let bootstraps: usize = answers.iter().map(|(_, answer)| answer.bootstraps).sum();
+    let time: Duration = answers.iter().map(|(_, answer)| answer.time).sum();
     Ok(json!({
         "parameters": "the paper's, 110 bits",
         "queries": options.queries,

@@ -119,8 +119,8 @@ impl Encoding {
         range: VoteRange,
     ) -> Result<Guarantee, EncodingError> {
         let circuit = ExactCircuit::try_from(circuit)?;
-        let encoding = Self::new(parameters, outcomes, range)?;
-        Ok(CiphertextNoise::new(parameters, encoding.layout, range).guarantee(circuit))
+        let Self { layout } = Self::new(parameters, outcomes, range)?;
+        Ok(CiphertextNoise::new(parameters, layout, range).guarantee(circuit))
     }
 
     /// Bounds the failure probability and the leakage of a query like [`Self::guarantee`], if an opener takes part in the
@@ -137,12 +137,6 @@ impl Encoding {
         let circuit = ExactCircuit::try_from(circuit)?;
         let encoding = Self::new(parameters, outcomes, range)?;
         Ok(CiphertextNoise::new(parameters, encoding.layout, range).joint_guarantee(circuit))
-    }
-
-    /// Returns the largest absolute value that one teacher may send for one class: half of `2^(64 - unit_log)`, the modulus
-    /// of the server's sum. A single share may exceed the bound on the sum, because the sum is exact modulo this modulus.
-    pub(crate) fn max_share(&self) -> u64 {
-        self.layout.max_share()
     }
 
     /// Returns the layout, which [`Self::new`] checked to be exact.

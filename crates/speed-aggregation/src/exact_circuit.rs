@@ -53,15 +53,3 @@ impl TryFrom<Circuit> for ExactCircuit {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_papers_circuit_is_refused() {
-        assert_eq!(ExactCircuit::try_from(Circuit::default()), Ok(ExactCircuit::default()));
-        let error = ExactCircuit::try_from(Circuit::Paper).expect_err("not exact");
-        assert_eq!(error.to_string(), "circuit paper is not exact: expected tournament or all-pairs");
-    }
-}

@@ -23,9 +23,6 @@ impl Layout {
     pub(crate) const MAX_OUTCOMES: usize = 128;
 
     /// Lays out `candidates` noisy counts, each an outcome of its own, in `range`, on the fewest scales that cover it.
-    ///
-    /// # Errors
-    /// If the counts can differ by more than [`Parameters::range`].
     pub(crate) fn new(parameters: &Parameters, candidates: usize, range: VoteRange) -> Result<Self, RangeError> {
         let needed = range.difference();
         let scales = SCALES[..parameters.scales]
@@ -36,7 +33,6 @@ impl Layout {
         Ok(Self { unit_log: if scales < 4 { 50 } else { 48 }, scales, candidates, is_check: false })
     }
 
-    /// Returns the same layout for a check.
     pub(crate) fn of_check(self) -> Self {
         Self { is_check: true, ..self }
     }
@@ -51,7 +47,8 @@ impl Layout {
         digit_count(if self.is_check { 2 } else { self.candidates })
     }
 
-    /// Returns the largest absolute value that one teacher may send for one class.
+    /// Returns the largest absolute value that one teacher may send for one class: half of `2^(64 - unit_log)`, the modulus
+    /// of the server's sum. A single share may exceed the bound on the sum, because the sum is exact modulo this modulus.
     pub(crate) fn max_share(self) -> u64 {
         1 << (u64::BITS - self.unit_log - 1)
     }

@@ -45,7 +45,6 @@
 
 mod aggregator;
 mod answer;
-mod answer_list;
 mod answer_seed;
 mod ciphertext_noise;
 mod circuit;
@@ -117,8 +116,8 @@ pub mod cost {
 /// The errors of all roles.
 pub mod error {
     pub use crate::aggregator::AggregationError;
+    pub use crate::answer::AnswerListError;
     pub use crate::answer::OpenError;
-    pub use crate::answer_list::AnswerListError;
     pub use crate::codec::DecodeError;
     pub use crate::encoding::EncodingError;
     pub use crate::exact_circuit::InexactCircuit;
@@ -148,7 +147,7 @@ pub mod proofs {
 /// The values that parties exchange besides a [`Message`] and an [`EncryptedAnswer`], as docs/protocol.md specifies
 /// them.
 pub mod protocol {
-    pub use crate::answer_list::AnswerList;
+    pub use crate::answer::AnswerList;
     pub use crate::answer_seed::AnswerSeed;
     pub use crate::codec::file_kind;
     pub use crate::exact_circuit::ExactCircuit;

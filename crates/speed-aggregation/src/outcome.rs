@@ -44,12 +44,10 @@ impl Outcomes {
         Self { classes, no_answer }
     }
 
-    /// Returns the outcomes of a check.
     pub(crate) fn of_check() -> Self {
         Self { classes: 1, no_answer: true }
     }
 
-    /// Returns whether these are the outcomes of a check.
     pub(crate) fn is_check(self) -> bool {
         self.classes == 1
     }
@@ -84,7 +82,6 @@ impl Outcomes {
         }
     }
 
-    /// Returns the code of an outcome.
     #[cfg(test)]
     pub(crate) fn code(self, outcome: Outcome) -> usize {
         match outcome {

@@ -195,9 +195,6 @@ impl PrivacyNoiseShare {
 
     /// Draws `count` sums of the shares of `teachers` teachers: the noise of a party. The sums of one teacher are those of
     /// [`Self::draw`].
-    ///
-    /// # Errors
-    /// If the operating system provides no randomness.
     pub(crate) fn draw_of(
         &self,
         teachers: usize,

@@ -22,40 +22,40 @@
 //! [`ProofKey`]. Its generator knows the trapdoor, so the student or a third party must generate the key, never a
 //! teacher.
 
-mod error;
 mod generation;
 mod points;
-mod proofs;
-mod witness;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::Mutex;
 
-use speed_core::{Digest, Randomness};
+use bincode::Options as _;
+use speed_core::{Digest, EntropyError, Randomness, printable};
 use tfhe::conformance::ParameterSetConformant as _;
+use tfhe::core_crypto::algorithms::slice_algorithms::{
+    slice_semi_reverse_negacyclic_convolution, slice_wrapping_add_assign,
+};
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use tfhe::safe_serialization::{DeserializationConfig, safe_serialize};
-use tfhe::zk::{CompactPkeCrs, CompactPkeProof, CompactPkeZkScheme, ZkComputeLoad};
+use tfhe::zk::{
+    CompactPkeCrs, CompactPkeProof, CompactPkeProofConformanceParams, CompactPkeZkScheme, Compressible, ZkComputeLoad,
+    ZkPkeV2SupportedHashConfig,
+};
 use zeroize::Zeroizing;
 
-use crate::codec::{Content, Decode, DecodeError, Encode, Kind, Limits, Reader, Writer, encode_in_order, open};
-use crate::encoding::Encoding;
-use crate::getters::debug_as;
+use crate::codec::{Content, Kind, Limits, encode_in_order, in_order, open};
+use crate::encoding::{Encoding, EncodingError};
+use crate::getters::{debug_as, messages_of};
 use crate::ids::RoundId;
 use crate::keys::PublicKey;
 use crate::message::Message;
 use crate::parameters::Parameters;
 use crate::random::seeder;
 use crate::round::Round;
-use crate::teacher::Teacher;
-
-use error::decode;
-
-pub use error::ProofError;
+use crate::server::ServerError;
+use crate::teacher::{Teacher, TeacherError};
 use generation::Shape;
-pub use proofs::Proofs;
-use witness::Witness;
 
 /// Returns the shape of the reference string for proofs of this many values of `range_log` bits, encoded in `bits`.
 fn shape(parameters: &Parameters, values: usize, bits: u32, range_log: u32) -> Result<Shape, String> {
@@ -115,11 +115,12 @@ impl ProofKey {
         let crs = CompactPkeCrs::PkeV2(generation::generate(shape, &mut generator));
         let mut words = Vec::new();
         safe_serialize(&crs, &mut words, Self::MAX_BYTES as u64).map_err(ProofError::generate)?;
-        let header =
-            Header { parameters: *parameters, unit_log: u64::BITS - bits, range_log, values: crs.max_num_messages().0 };
+        let (parameters, unit_log) = (*parameters, u64::BITS - bits);
+        let values = crs.max_num_messages().0;
+        let header = Header { parameters, unit_log: unit_log as usize, range_log: range_log as usize, values };
         let bytes = Sealed { header, crs: &words }.seal();
         remember(Digest::of(&bytes));
-        Ok(Self { parameters: *parameters, unit_log: u64::BITS - bits, range_log, crs, bytes })
+        Ok(Self { parameters, unit_log, range_log, crs, bytes })
     }
 
     /// Returns SHA-256 of the encoded bytes, by which a round names its proof key.
@@ -144,6 +145,7 @@ impl ProofKey {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
         let mut reader = open(bytes, Sealed::KIND).map_err(decode)?;
         let Header { parameters, unit_log, range_log, values } = reader.read().map_err(decode)?;
+        let (unit_log, range_log) = (unit_log as u32, range_log as u32);
         let bits = u64::BITS - unit_log;
         check_range(range_log, bits)?;
         let expected = shape(&parameters, values, bits, range_log).map_err(decode)?;
@@ -207,7 +209,7 @@ impl ProofKey {
         proof: &CompactPkeProof,
         metadata: &[u8],
     ) -> bool {
-        proof.is_conformant(&proofs::form())
+        proof.is_conformant(&form())
             && verify_lwe_compact_ciphertext_list(&self.less(start, list), &key.key, proof, &self.crs, metadata)
                 .is_valid()
     }
@@ -293,30 +295,17 @@ debug_as!(ProofKey, this => "ProofKey({}, {} bits)", this.parameters.name(), thi
 /// The part of a proof key before its reference string.
 struct Header {
     parameters: Parameters,
-    unit_log: u32,
-    range_log: u32,
+    unit_log: usize,
+    range_log: usize,
     values: usize,
 }
 
-impl Encode for Header {
-    fn encode(&self, writer: &mut Writer) {
-        self.parameters.encode(writer);
-        (self.unit_log as usize).encode(writer);
-        (self.range_log as usize).encode(writer);
-        self.values.encode(writer);
-    }
-}
-
-impl Decode for Header {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        let parameters = reader.read()?;
-        let bits = |field| Limits { field, min: 1, max: 63 };
-        let unit_log: usize = reader.read_with(bits("unit"))?;
-        let range_log: usize = reader.read_with(bits("bits of a value"))?;
-        let values = reader.read_with(Limits { field: "values of a proof", min: 1, max: ProofKey::MAX_VALUES })?;
-        Ok(Self { parameters, unit_log: unit_log as u32, range_log: range_log as u32, values })
-    }
-}
+in_order!(Header:
+    parameters,
+    unit_log = Limits { field: "unit", min: 1, max: 63 },
+    range_log = Limits { field: "bits of a value", min: 1, max: 63 },
+    values = Limits { field: "values of a proof", min: 1, max: ProofKey::MAX_VALUES },
+);
 
 /// A proof key in its encoded form.
 struct Sealed<'a> {
@@ -370,6 +359,57 @@ fn join(lists: &[LweCompactCiphertextListOwned<u64>], size: LweSize) -> LweCompa
     LweCompactCiphertextList::from_container(words, size, count, CiphertextModulus::new_native())
 }
 
+/// The random vectors of the encryption of one list. They are wiped when they go out of scope, because they open the
+/// list.
+struct Witness {
+    /// The bits that select the parts of the public key.
+    binary: Zeroizing<Vec<u64>>,
+    /// The ciphertext noise of the mask.
+    mask_noise: Zeroizing<Vec<u64>>,
+    /// The ciphertext noise of the bodies.
+    body_noise: Zeroizing<Vec<u64>>,
+}
+
+impl Witness {
+    /// Draws the vectors for `count` values under `key`.
+    fn draw(key: &PublicKey, count: usize, generator: &mut RandomGenerator<DefaultRandomGenerator>) -> Self {
+        let dimension = key.parameters.polynomial_size;
+        let noise = TUniform::<u64>::new(key.parameters.glwe_noise_log);
+        let mut witness = Self {
+            binary: Zeroizing::new(vec![0; dimension]),
+            mask_noise: Zeroizing::new(vec![0; dimension]),
+            body_noise: Zeroizing::new(vec![0; count]),
+        };
+        generator.fill_slice_with_random_uniform_binary_bits(&mut witness.binary);
+        generator.fill_slice_with_random_from_distribution(&mut witness.mask_noise, noise);
+        generator.fill_slice_with_random_from_distribution(&mut witness.body_noise, noise);
+        witness
+    }
+
+    /// Encrypts torus elements under one mask: the encryption of
+    /// `encrypt_lwe_compact_ciphertext_list_with_compact_public_key`, which keeps its random vectors to itself.
+    fn encrypt(&self, key: &PublicKey, encoded: &[u64]) -> LweCompactCiphertextListOwned<u64> {
+        let dimension = key.parameters.big_dimension();
+        let mut list = LweCompactCiphertextList::new(
+            0,
+            dimension.to_lwe_size(),
+            LweCiphertextCount(encoded.len()),
+            CiphertextModulus::new_native(),
+        );
+        let (key_mask, key_body) = key.key.get_mask_and_body();
+        let (mask, bodies) = list.as_mut().split_at_mut(dimension.0);
+        slice_semi_reverse_negacyclic_convolution(mask, key_mask.as_ref(), &self.binary);
+        slice_wrapping_add_assign(mask, &self.mask_noise);
+        let mut product = Zeroizing::new(vec![0; dimension.0]);
+        slice_semi_reverse_negacyclic_convolution(&mut product, key_body.as_ref(), &self.binary);
+        let values = encoded.iter().zip(self.body_noise.iter()).zip(product.iter().rev());
+        bodies.iter_mut().zip(values).for_each(|(body, ((value, noise), product))| {
+            *body = value.wrapping_add(*noise).wrapping_add(*product);
+        });
+        list
+    }
+}
+
 impl Teacher {
     /// Encrypts as [`Self::answer`] does, with a proof that the message is well formed. Computes the variant of the
     /// proof that is slower to make and faster to check.
@@ -406,4 +446,137 @@ impl Teacher {
 fn metadata(round: RoundId, teacher: usize, place: usize, part: usize) -> Vec<u8> {
     let numbers = [teacher, place, part].map(|number| (number as u64).to_le_bytes());
     [b"speed/proof/v4".as_slice(), round.as_bytes(), &numbers.concat()].concat()
+}
+
+/// The proofs that a message is well formed: for each mask one or two ([`ProofRange::proofs`](crate::encoding::ProofRange::proofs)).
+#[derive(Clone, Debug)]
+pub struct Proofs(Vec<CompactPkeProof>);
+
+/// The first bytes of encoded proofs: the version of the encoding.
+/// With a new version, a server must check the messages in its registry again: an update during a round would otherwise count
+/// proofs that verifiers of the new version refuse.
+const VERSION: &[u8; 8] = b"proofs/4";
+
+/// Returns how a proof is encoded: integers of fixed length, and nothing behind the proof.
+fn options() -> impl bincode::Options {
+    bincode::DefaultOptions::new().with_fixint_encoding().with_limit(Proofs::BYTES as u64)
+}
+
+/// Returns the form of the proofs that [`ProofKey`] makes: other hashes, and proofs that shift work to
+/// the server, are refused.
+fn form() -> CompactPkeProofConformanceParams {
+    CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2)
+        .forbid_hash_config(ZkPkeV2SupportedHashConfig::V0_4_0)
+        .forbid_hash_config(ZkPkeV2SupportedHashConfig::V0_7_0)
+        .forbid_compute_load(ZkComputeLoad::Verify)
+}
+
+impl Proofs {
+    /// The number of bytes of one proof. A proof of points at infinity would be shorter, and take much more memory than
+    /// bytes.
+    pub const BYTES: usize = 1_222;
+
+    /// Returns the encoded bytes: the version (8 bytes), and for each proof its length (4 bytes) and the encoding of its
+    /// compressed points.
+    ///
+    /// # Errors
+    /// If a proof does not have [`Self::BYTES`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, ProofError> {
+        let failed =
+            |error: &dyn Display| ProofError::Other(format!("cannot encode a proof in {} bytes: {error}", Self::BYTES));
+        let mut bytes = VERSION.to_vec();
+        for proof in &self.0 {
+            let CompactPkeProof::PkeV2(proof) = proof else {
+                return Err(failed(&"a proof of another scheme"));
+            };
+            let one = options().serialize(&proof.compress()).map_err(|error| failed(&error))?;
+            if one.len() != Self::BYTES {
+                return Err(failed(&format_args!("{} bytes", one.len())));
+            }
+            bytes.extend_from_slice(&(one.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&one);
+        }
+        Ok(bytes)
+    }
+
+    /// Reads proofs without verifying them; [`ProofKey::verify`] does that.
+    ///
+    /// # Errors
+    /// If the bytes are not proofs of this version and of the scheme in use.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
+        let form = form();
+        let other = || {
+            let shown = |bytes: &[u8]| printable(&String::from_utf8_lossy(bytes));
+            let found = shown(&bytes[..bytes.len().min(VERSION.len())]);
+            decode(format!("expected version {}, found {found}", shown(VERSION)))
+        };
+        let mut bytes = bytes.strip_prefix(VERSION).ok_or_else(other)?;
+        let mut proofs = Vec::new();
+        while !bytes.is_empty() {
+            let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| decode("a length that was cut off"))?;
+            let length = u32::from_le_bytes(*length) as usize;
+            if length != Self::BYTES {
+                return Err(decode(format!("a proof of {length} bytes, expected {}", Self::BYTES)));
+            }
+            let (one, rest) = rest.split_at_checked(length).ok_or_else(|| decode("a proof that was cut off"))?;
+            let compressed = options().deserialize(one).map_err(decode)?;
+            let proof = Compressible::uncompress(compressed).map(CompactPkeProof::PkeV2);
+            let proof = proof.map_err(decode)?;
+            if !proof.is_conformant(&form) {
+                return Err(decode("a proof of another form, or a point that is not in its group"));
+            }
+            proofs.push(proof);
+            bytes = rest;
+        }
+        Ok(Self(proofs))
+    }
+}
+
+/// The reason why a proof cannot be made or is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages describe the fields")]
+#[non_exhaustive]
+pub enum ProofError {
+    /// The proof is not valid for this message, teacher and round.
+    #[error("the proof of teacher {teacher} is not valid for its message")]
+    Invalid { teacher: usize },
+    /// A proof key of another round or none, bytes that are not a proof, a refusal of teacher or server, or a failure of the
+    /// system.
+    #[error("{0}")]
+    Other(String),
+}
+
+messages_of!(ProofError, ProofError::Other: TeacherError, ServerError, EncodingError, EntropyError);
+
+impl ProofError {
+    /// Returns an error about a proof key that differs from the one that the round names.
+    pub fn other_key(expected: Digest, found: Digest) -> Self {
+        Self::Other(format!("proof key {found}, expected the round's key {expected}"))
+    }
+
+    fn generate(error: impl Display) -> Self {
+        Self::Other(format!("cannot generate a proof key: {error}"))
+    }
+}
+
+/// Describes bytes that are not a proof or a proof key.
+fn decode(error: impl Display) -> ProofError {
+    ProofError::Other(format!("not a proof: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proofs_of_another_size_are_refused_before_they_are_read() {
+        // Eleven points at infinity: 53 bytes that would take about 3000 bytes of memory.
+        let mut one = 49u32.to_le_bytes().to_vec();
+        one.resize(53, 0);
+        let bytes = [VERSION.as_slice(), &one.repeat(100)].concat();
+        let error = Proofs::from_bytes(&bytes).expect_err("too short").to_string();
+        assert!(error.contains("a proof of 49 bytes, expected 1222"), "{error}");
+        let error = Proofs::from_bytes(b"proofs/3").expect_err("another version").to_string();
+        assert!(error.contains("expected version proofs/4, found proofs/3"), "{error}");
+    }
 }

@@ -1,24 +1,28 @@
 //! Property tests of every wire format: each value survives a round trip and has its stated length, and any truncation
-//! or flipped bit is detected. (Evaluation keys of 103 MB are covered in `tests/protocol` and by the fuzzing of
-//! `speed-round`.)
+//! or flipped bit is detected. (Evaluation keys of 103 MB are covered in `tests/protocol` and in `tests/roles`
+//! of `speed-round`.)
 
 use proptest::prelude::*;
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertextCount, LweCompactCiphertextListOwned, LweDimension};
 
+use crate::answer::AnswerList;
 use crate::answer::{EncryptedAnswer, WORDS};
-use crate::answer_list::AnswerList;
+use crate::answer_seed::AnswerSeed;
 use crate::codec::{Content, DecodeError};
+use crate::exact_circuit::ExactCircuit;
 use crate::ids::KeyId;
 use crate::joint::{OpenerShare, OpeningPart, StudentShare};
 use crate::keys::PublicKey;
 use crate::message::{Message, list_words};
 use crate::parameters::Parameters;
 use crate::round::{Round, RoundSpec};
+use crate::round_log::{LogEntry, LogEvent, Receipt, RoundLog};
 use crate::signature::Signature;
 use crate::status::TeacherStatus;
 use crate::student::SecretKey;
 use crate::submission::{SignedResult, Submission};
+use crate::verification::{RevealedSeed, Verification};
 
 /// Returns words that look random and are determined by a seed: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 fn words(count: usize, seed: u64) -> Vec<u64> {
@@ -156,5 +160,23 @@ proptest! {
         prop_assert_eq!(part.to_bytes().len(), OpeningPart::size(&round));
         prop_assert!(part.agrees_with(&round) && part.to_bytes().len() <= OpeningPart::MAX_BYTES);
         check(&part, OpeningPart::from_bytes, damage)?;
+    }
+
+    #[test]
+    fn logs_receipts_and_verifications(round in rounds(), seed: u64, teacher in 0_usize..1 << 20, damage in damage()) {
+        let (id, digest) = (round.id(key(seed)), Digest::of(seed.to_le_bytes()));
+        let received = LogEntry::of_message(LogEvent::Received, teacher, digest);
+        let log = RoundLog::new(id, vec![received, LogEntry::of_round(LogEvent::Closed, digest)], sign);
+        check(&log, RoundLog::from_bytes, damage)?;
+        let receipt = Receipt::new(log.head(1).expect("an entry"), teacher, digest, sign);
+        prop_assert_eq!(receipt.to_bytes().len(), Receipt::BYTES);
+        check(&receipt, Receipt::from_bytes, damage)?;
+        let parts = (ExactCircuit::ALL[seed as usize % 2], AnswerSeed::from_bytes([seed as u8; 32]));
+        let revealed = RevealedSeed::new(id, digest, parts, sign);
+        prop_assert_eq!(revealed.to_bytes().len(), RevealedSeed::BYTES);
+        check(&revealed, RevealedSeed::from_bytes, damage)?;
+        let verification = Verification::new(id, [digest, Digest::of("log")], teacher, sign);
+        prop_assert_eq!(verification.to_bytes().len(), Verification::BYTES);
+        check(&verification, Verification::from_bytes, damage)?;
     }
 }

@@ -1,21 +1,106 @@
 //! A labelling round: its terms, and the identifier that binds messages to the round.
 
-mod error;
-mod spec;
-
 use sha2::{Digest as _, Sha256};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape};
-use speed_mechanism::{BinomialShare, Mechanism};
+use speed_mechanism::{BinomialShare, Mechanism, MechanismError};
 
-use crate::getters::getters;
+use crate::getters::{getters, messages_of};
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::privacy_noise::PrivacyNoise;
 use crate::range::{ProofRange, VoteRange};
 use crate::status::TeacherStatus;
 
-pub use error::RoundError;
-pub use spec::{RoundKind, RoundSpec};
+/// The reason why terms do not define a round, with the found and the expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RoundError(String);
+
+messages_of!(RoundError, RoundError: ShapeError = "a round of ", MechanismError);
+
+/// The question of a round's queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RoundKind {
+    /// The class with the largest noisy count; with a threshold, "no answer" if that count is below it.
+    #[default]
+    Labels,
+    /// Whether the largest noisy count reaches the threshold. Every teacher adds one share of noise to all its values of a
+    /// query ([`check_values`](crate::check_values)), and the student does not learn the class.
+    Check,
+}
+
+/// The terms of a labelling round. [`RoundSpec::new`] gives the defaults:
+///
+/// ```
+/// use speed_aggregation::{Round, RoundSpec};
+/// use speed_core::VoteShape;
+///
+/// let shape = VoteShape::new(250, 100, 10)?;
+/// let round = Round::new(RoundSpec { threshold: Some(60), ..RoundSpec::new(b"run 1", shape, 900) })?;
+/// assert_eq!(round.shape(), shape);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoundSpec {
+    /// SHA-256 of the round's name (a run id, for example). Two rounds under one key need different names.
+    pub label: Digest,
+    /// Numbers of teachers, queries and classes. Every teacher has a vote and a share of the noise.
+    pub shape: VoteShape,
+    /// The number of teachers of each party, if a party sends one message for several teachers: the sum of their votes and
+    /// of their shares of the noise. Empty if every teacher is a party.
+    pub parties: Vec<u32>,
+    /// The largest absolute value of the privacy noise in one class, summed over teachers, in votes.
+    pub noise_bound: u64,
+    /// SHA-256 of a list of the queries, if stated.
+    pub query_list: Option<Digest>,
+    /// SHA-256 of the names of the classes, if they have names ([`Classes::digest`](speed_core::Classes::digest)).
+    pub class_list: Option<Digest>,
+    /// The minimum number of teachers that must answer.
+    pub min_teachers: usize,
+    /// The parties that add the privacy noise.
+    pub placement: NoisePlacement,
+    /// The distribution of the privacy noise, if stated.
+    pub mechanism: Option<Mechanism>,
+    /// The number of votes that a noisy maximum must reach for an answer: confident aggregation.
+    pub threshold: Option<i64>,
+    /// The question of the queries. A check needs a threshold.
+    pub kind: RoundKind,
+    /// SHA-256 of the parties' names and keys, if they are programs that sign their messages.
+    pub roster: Option<Digest>,
+    /// SHA-256 of the proof key, if messages need proofs that they are well formed.
+    pub proofs: Option<Digest>,
+    /// SHA-256 of the evaluation key's file, if stated.
+    pub evaluation_key: Option<Digest>,
+    /// The index of the party that opens the result together with the student, if the opening is joint.
+    pub opener: Option<usize>,
+    /// The origin of keys and privacy noise. A simulation gives no privacy.
+    pub randomness: RandomnessKind,
+}
+
+impl RoundSpec {
+    /// Creates the terms of a round in which all teachers must answer, each adds a share of the noise, and no mechanism
+    /// is stated.
+    pub fn new(label: &[u8], shape: VoteShape, noise_bound: u64) -> Self {
+        Self {
+            label: Digest::of(label),
+            shape,
+            parties: Vec::new(),
+            noise_bound,
+            query_list: None,
+            class_list: None,
+            min_teachers: shape.teachers(),
+            placement: NoisePlacement::Distributed,
+            mechanism: None,
+            threshold: None,
+            kind: RoundKind::Labels,
+            roster: None,
+            proofs: None,
+            evaluation_key: None,
+            opener: None,
+            randomness: RandomnessKind::OperatingSystem,
+        }
+    }
+}
 
 /// The validated public terms of one labelling round, the same for teachers, server and student.
 #[derive(Clone, Debug, PartialEq)]
@@ -315,7 +400,7 @@ impl Round {
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::{MechanismError, MechanismKind};
+    use speed_mechanism::MechanismKind;
 
     use super::*;
 
@@ -412,6 +497,9 @@ mod tests {
         assert!(refused(wide).starts_with("128 classes and \"no answer\""));
         let continuous = RoundSpec { mechanism: mechanism(MechanismKind::Gaussian, 40.0), ..base() };
         assert!(refused(continuous).contains("cannot be encrypted"));
+        assert!(refused(spec(b"", 1, 1 << 16, 17, 0)).contains("a message carries at most"));
+        let many = refused(spec(b"", 1, (1 << 16) + 1, 2, 0));
+        assert!(many.starts_with("a round of 65537 queries, expected 1 to 65536"), "{many}");
     }
 
     #[test]
@@ -441,14 +529,6 @@ mod tests {
             let error = of(200.0, NoisePlacement::Distributed, parties).expect_err("refused").to_string();
             assert!(error.starts_with(&format!("parties have {found} teachers together, expected 50,")), "{error}");
         }
-    }
-
-    #[test]
-    fn impossible_shapes_are_refused() {
-        let refused =
-            |queries, classes| Round::new(spec(b"", 1, queries, classes, 0)).expect_err("too large").to_string();
-        assert!(refused(1 << 16, 17).contains("a message carries at most"));
-        assert!(refused((1 << 16) + 1, 2).starts_with("a round of 65537 queries, expected 1 to 65536"));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 mod error;
 mod evaluate;
-mod state;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,13 +10,14 @@ use tfhe::core_crypto::prelude::*;
 
 use crate::answer_seed::AnswerSeed;
 use crate::circuit::Work;
+use crate::codec::{Content, Kind, Limits, encode_in_order, open};
 use crate::encoding::Encoding;
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
 use crate::getters::{debug_as, getters};
-use crate::ids::RoundId;
+use crate::ids::{KeyId, RoundId};
 use crate::keys::EvaluationKey;
 use crate::layout::Layout;
-use crate::message::Message;
+use crate::message::{Message, list_words};
 use crate::round::Round;
 use crate::status::TeacherStatus;
 
@@ -110,11 +110,6 @@ impl Server {
     pub fn with_answer_seed(mut self, seed: AnswerSeed) -> Self {
         self.answer_seed = Some(seed);
         self
-    }
-
-    /// Returns the identifier of the round.
-    pub fn round_id(&self) -> RoundId {
-        self.id
     }
 
     getters! {
@@ -259,9 +254,72 @@ impl Server {
         }
         Ok(())
     }
+
+    /// Returns the closed sum and the teachers' statuses, from which [`Self::resume`] continues. The sum is encrypted.
+    /// It includes central noise, so a resumed server does not draw it again.
+    ///
+    /// # Errors
+    /// If the sum is not closed.
+    pub fn state(&self) -> Result<Vec<u8>, ServerError> {
+        self.check_complete(self.round.min_teachers())?;
+        let shape = self.round.shape();
+        let sum = ClosedSum {
+            key: self.key.id(),
+            round: self.id,
+            teachers: self.round.parties(),
+            queries: shape.queries(),
+            classes: shape.classes(),
+            statuses: &self.statuses,
+            words: self.sum.as_ref(),
+        };
+        Ok(sum.seal())
+    }
+
+    /// Restores the server of a round whose sum was closed. Memory is bounded by the length of `state` and the round.
+    ///
+    /// # Errors
+    /// The errors of [`Self::new`], and if the bytes are not exactly one well-formed state of this round, with enough
+    /// teachers.
+    pub fn resume(key: EvaluationKey, round: Round, state: &[u8]) -> Result<Self, ServerError> {
+        let mut server = Self::new(key, round)?;
+        let mut reader = open(state, ClosedSum::KIND)?;
+        let (key, found): (KeyId, RoundId) = (reader.read()?, reader.read()?);
+        if key != server.key.id() || found != server.id {
+            return Err(ServerError::Other(format!("state of round {found}, this is round {}", server.id)));
+        }
+        let (shape, parties) = (server.round.shape(), server.round.parties());
+        for (field, value) in [("teachers", parties), ("queries", shape.queries()), ("classes", shape.classes())] {
+            reader.read_with::<_, usize>(Limits::exactly(field, value))?;
+        }
+        server.statuses = reader.read_with(parties)?;
+        let words: Vec<u64> = reader.read_with(list_words(server.round.values()))?;
+        reader.end()?;
+        server.sum.as_mut().copy_from_slice(&words);
+        // A state is saved after the noise was added.
+        server.noise_added = true;
+        server.close(server.round.min_teachers())?;
+        Ok(server)
+    }
 }
 
 debug_as!(
     Server,
     this => "Server(round {}, {:?}, {} of {} messages)", this.id, this.circuit, this.received(), this.statuses.len()
 );
+
+/// A closed sum in its encoded form.
+struct ClosedSum<'a> {
+    key: KeyId,
+    round: RoundId,
+    teachers: usize,
+    queries: usize,
+    classes: usize,
+    statuses: &'a Vec<TeacherStatus>,
+    words: &'a [u64],
+}
+
+encode_in_order!(ClosedSum<'_>: key, round, teachers, queries, classes, statuses, words);
+
+impl Content for ClosedSum<'_> {
+    const KIND: Kind = Kind::ServerState;
+}

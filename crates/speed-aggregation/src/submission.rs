@@ -5,7 +5,7 @@
 use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 
-use crate::answer_list::AnswerList;
+use crate::answer::AnswerList;
 use crate::codec::{
     Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, in_envelope, in_order,
 };

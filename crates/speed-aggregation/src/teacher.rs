@@ -47,7 +47,7 @@ impl Teacher {
         randomness: &Randomness,
     ) -> Result<Message, TeacherError> {
         let encoding = Encoding::of_round(&key.parameters, round)?;
-        let max = encoding.max_share().cast_signed();
+        let max = encoding.layout().max_share().cast_signed();
         self.check(round, values, (-max, max))?;
         let id = round.id(key.id());
         let mut seeder = seeder(randomness, "answer", self.index as u64, id.as_bytes())?;

@@ -19,17 +19,14 @@ pub fn teacher_values<V: Copy + Into<Vote>>(
     noise: Option<(&PrivacyNoiseShare, &Randomness)>,
 ) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
     assert_eq!(votes.len(), shape.queries(), "one vote per query");
-    let mut values = match noise {
-        Some((share, randomness)) => share.draw(shape.counts(), randomness)?,
-        None => Zeroizing::new(vec![0; shape.counts()]),
-    };
-    for (vote, values) in votes.iter().zip(values.chunks_exact_mut(shape.classes())) {
+    let mut counts = Zeroizing::new(vec![0; shape.counts()]);
+    for (vote, counts) in votes.iter().zip(counts.chunks_exact_mut(shape.classes())) {
         let vote: Vote = (*vote).into();
         if let Some(label) = vote {
-            values[usize::from(label)] += 1;
+            counts[usize::from(label)] = 1;
         }
     }
-    Ok(values)
+    party_values(shape, &counts, 1, noise)
 }
 
 /// Returns the values that a party of `teachers` teachers encrypts (queries x classes, row major): for each query how many

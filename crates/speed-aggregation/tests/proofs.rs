@@ -8,9 +8,7 @@ use bincode::Options as _;
 use sha2::{Digest as _, Sha256};
 use speed_aggregation::error::ProofError;
 use speed_aggregation::proofs::{ProofKey, Proofs};
-use speed_aggregation::{
-    Encrypted, Message, PrivacyNoise, PublicKey, Round, RoundSpec, Server, Teacher, party_values, teacher_values,
-};
+use speed_aggregation::{Message, PrivacyNoise, PublicKey, Round, RoundSpec, Server, Teacher, teacher_values};
 use speed_core::fixture::{exhaustive, fixture_of_this_test};
 use speed_core::{NoisePlacement, Randomness, Vote, VoteShape};
 use tfhe::core_crypto::algorithms::slice_algorithms::slice_semi_reverse_negacyclic_convolution;
@@ -21,11 +19,7 @@ use tfhe::core_crypto::prelude::{
 };
 use tfhe::zk::{CompactPkeCrs, CompactPkeProof, Compressible as _, ZkComputeLoad};
 
-use crate::protocol::common::{P, SOURCE, keys, sealed};
-
-fn protocol() -> Encrypted {
-    Encrypted::with_keys(keys(&P), SOURCE, b"proofs", std::num::NonZeroUsize::MIN).expect("a thread")
-}
+use crate::protocol::common::{SOURCE, answer, protocol, sealed, server_of};
 
 /// Adds a message as a server's program does.
 fn add(server: &mut Server, message: &Message, proofs: &Proofs, proof_key: &ProofKey) -> Result<(), ProofError> {
@@ -45,6 +39,11 @@ fn proof_key(public: &PublicKey, round: &Round) -> ProofKey {
     ProofKey::from_bytes(&std::fs::read(made.join("proof.key")).expect("a key")).expect("whole")
 }
 
+/// Returns a teacher's message and proofs.
+fn prove(round: &Round, teacher: usize, values: &[i64], proof_key: &ProofKey) -> Result<(Message, Proofs), ProofError> {
+    Teacher::new(teacher).answer_with_proof(protocol().public_key(), round, values, proof_key, &SOURCE)
+}
+
 /// Returns the message about a value of a teacher, which is secret.
 fn out_of_range(least: i64, most: i64) -> String {
     format!("a value is not from {least} to {most} votes, the range of this round: its noise does not fit the round")
@@ -52,8 +51,7 @@ fn out_of_range(least: i64, most: i64) -> String {
 
 #[test]
 fn only_honest_messages_pass_verification() {
-    let keys = protocol();
-    let public = keys.public_key();
+    let public = protocol().public_key();
     let round = Round::new(RoundSpec::new(b"proofs", VoteShape::new(3, 1, 2).expect("a shape"), 400)).expect("valid");
     let values = [511, -200];
 
@@ -62,7 +60,7 @@ fn only_honest_messages_pass_verification() {
     println!("proof key {:.2?}", timed.elapsed());
     assert_eq!((proof_key.range_log(), round.largest_move()), (10, 512.0));
     let timed = Instant::now();
-    let answer = |teacher| Teacher::new(teacher).answer_with_proof(public, &round, &values, &proof_key, &SOURCE);
+    let answer = |teacher| prove(&round, teacher, &values, &proof_key);
     let (message, proof) = answer(0).expect("in range");
     println!("proof {:.2?}", timed.elapsed());
     let bytes = proof.to_bytes().expect("small");
@@ -86,19 +84,14 @@ fn only_honest_messages_pass_verification() {
     changed[body] = changed[body].wrapping_add(4);
     assert!(invalid(&Message::from_bytes(&sealed(changed)).expect("well-formed"), &proof));
     // A value beyond the range cannot be proved.
-    let error =
-        Teacher::new(0).answer_with_proof(public, &round, &[512; 2], &proof_key, &SOURCE).expect_err("too wide");
-    assert_eq!(error.to_string(), out_of_range(-512, 511));
-    let message_of = |values: &[i64]| {
-        let refused = Teacher::new(0).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
-        refused.expect_err("too wide").to_string()
-    };
-    assert_eq!(message_of(&[512; 2]), message_of(&[-700; 2]), "the value is secret");
+    for value in [512, -700] {
+        let error = prove(&round, 0, &[value; 2], &proof_key).expect_err("too wide");
+        assert_eq!(error.to_string(), out_of_range(-512, 511), "the value is secret");
+    }
     // A key for values of another range is refused before anything is encrypted or verified.
     let narrow = RoundSpec::new(b"narrow", VoteShape::new(3, 1, 2).expect("a shape"), 200);
     let narrow = Round::new(narrow).expect("valid");
-    let error =
-        Teacher::new(0).answer_with_proof(public, &narrow, &values, &proof_key, &SOURCE).expect_err("another range");
+    let error = prove(&narrow, 0, &values, &proof_key).expect_err("another range");
     let other_range = "a proof key for values of 10 bits, but the values of this round have 9 bits";
     assert!(error.to_string().starts_with(other_range), "{error}");
     let error = proof_key.verify(public, &narrow, &message, &proof).expect_err("another range");
@@ -115,7 +108,7 @@ fn only_honest_messages_pass_verification() {
     let refused = Proofs::from_bytes(&bytes[8..]).expect_err("without a version").to_string();
     assert!(refused.starts_with("not a proof: expected version proofs/4, found "), "{refused}");
 
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
+    let mut server = server_of(&round);
     add(&mut server, &message, &proof, &proof_key).expect("honest");
     assert!(matches!(add(&mut server, &other, &proof, &proof_key), Err(ProofError::Invalid { teacher: 1 })));
     assert_eq!(server.received(), 1);
@@ -124,8 +117,7 @@ fn only_honest_messages_pass_verification() {
 
 #[test]
 fn the_proofs_of_binomial_rounds_allow_exactly_the_honest_values() {
-    let keys = protocol();
-    let public = keys.public_key();
+    let public = protocol().public_key();
     let shape = VoteShape::new(3, 1, 2).expect("a shape");
     let spec = |coins| RoundSpec {
         mechanism: Some(PrivacyNoise::of_coins(coins, 3).expect("valid").mechanism()),
@@ -143,7 +135,7 @@ fn the_proofs_of_binomial_rounds_allow_exactly_the_honest_values() {
         let range = round.proof_range();
         assert_eq!((range.least(), range.most(), range.proofs()), (least, most, parts));
         let proof_key = proof_key(public, &round);
-        let answer = |values: &[i64]| Teacher::new(0).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
+        let answer = |values: &[i64]| prove(&round, 0, values, &proof_key);
         let (message, proofs) = answer(&[least, most]).expect("in range");
         let bytes = proofs.to_bytes().expect("small");
         assert_eq!(bytes.len(), 8 + parts * 1226, "docs/protocol.md");
@@ -159,8 +151,7 @@ fn the_proofs_of_binomial_rounds_allow_exactly_the_honest_values() {
 /// The server sees a message's length, its proofs' length, and that the proofs hold: all are the same for every vote.
 #[test]
 fn an_empty_vote_has_proofs_of_the_same_size_and_is_counted() {
-    let keys = protocol();
-    let public = keys.public_key();
+    let public = protocol().public_key();
     let shape = VoteShape::new(3, 1, 2).expect("a shape");
     // With two coins a list has one proof, with five it has two.
     for coins in [2, 5] {
@@ -168,15 +159,13 @@ fn an_empty_vote_has_proofs_of_the_same_size_and_is_counted() {
         let spec = RoundSpec::new(b"empty votes", shape, 9);
         let round = Round::new(RoundSpec { mechanism: Some(noise.mechanism()), ..spec }).expect("valid");
         let (proof_key, share) = (proof_key(public, &round), noise.share_of(3).expect("a share"));
-        let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
+        let mut server = server_of(&round);
         let votes: [Vote; 3] = [Some(1), None, Some(0)];
         let sizes = [0, 1, 2].map(|teacher| {
             let randomness = Randomness::simulation([teacher as u8; 32]);
             let values = teacher_values(shape, &votes[teacher..=teacher], Some((&share, &randomness)));
             let values = values.expect("no entropy is needed");
-            let (message, proofs) = Teacher::new(teacher)
-                .answer_with_proof(public, &round, &values, &proof_key, &SOURCE)
-                .expect("in range");
+            let (message, proofs) = prove(&round, teacher, &values, &proof_key).expect("in range");
             add(&mut server, &message, &proofs, &proof_key).expect("accepted");
             (message.to_bytes().len(), proofs.to_bytes().expect("small").len())
         });
@@ -184,33 +173,14 @@ fn an_empty_vote_has_proofs_of_the_same_size_and_is_counted() {
         // The least values are those of a teacher whose vote is empty.
         let range = round.proof_range();
         let least = [range.least(); 2];
-        let answer = Teacher::new(0).answer_with_proof(public, &round, &least, &proof_key, &SOURCE);
-        let (message, proofs) = answer.expect("in range");
+        let (message, proofs) = prove(&round, 0, &least, &proof_key).expect("in range");
         proof_key.verify(public, &round, &message, &proofs).expect("honest");
     }
 }
 
 #[test]
-fn a_party_whose_votes_are_partly_empty_is_within_the_range_of_its_proofs() {
-    let shape = VoteShape::new(6, 1, 2).expect("a shape");
-    let noise = PrivacyNoise::of_coins(4, 6).expect("valid");
-    let spec = RoundSpec { parties: vec![5, 1], ..RoundSpec::new(b"parties", shape, 12) };
-    let round = Round::new(RoundSpec { mechanism: Some(noise.mechanism()), ..spec }).expect("valid");
-    let share = noise.share_of(6).expect("a share");
-    for (party, teachers, counts) in [(0, 5, [0, 2]), (0, 5, [0, 0]), (0, 5, [5, 0]), (1, 1, [0, 0])] {
-        for seed in 0..100 {
-            let randomness = Randomness::simulation([seed; 32]);
-            let values = party_values(shape, &counts, teachers, Some((&share, &randomness))).expect("no entropy");
-            let range = round.proof_range_of(party);
-            assert!(values.iter().all(|value| (range.least()..=range.most()).contains(value)), "{party}, {counts:?}");
-        }
-    }
-}
-
-#[test]
 fn the_proofs_of_a_party_allow_exactly_the_values_of_its_teachers() {
-    let keys = protocol();
-    let public = keys.public_key();
+    let public = protocol().public_key();
     let spec = |parties: &[u32]| RoundSpec {
         mechanism: Some(PrivacyNoise::of_coins(4, 6).expect("valid").mechanism()),
         parties: parties.to_vec(),
@@ -219,10 +189,9 @@ fn the_proofs_of_a_party_allow_exactly_the_values_of_its_teachers() {
     let round = Round::new(spec(&[5, 1])).expect("valid");
     let proof_key = proof_key(public, &round);
     assert_eq!(proof_key.range_log(), 5, "-10 to 15 for the largest party");
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
+    let mut server = server_of(&round);
     for (party, least, most) in [(0, -10, 15), (1, -2, 3)] {
-        let answer =
-            |values: &[i64]| Teacher::new(party).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
+        let answer = |values: &[i64]| prove(&round, party, values, &proof_key);
         let (message, proofs) = answer(&[least, most]).expect("in range");
         for beyond in [least - 1, most + 1] {
             let refused = answer(&[0, beyond]).expect_err("beyond the range").to_string();
@@ -350,13 +319,12 @@ fn encoded<'a>(proofs: impl Iterator<Item = &'a CompactPkeProof>) -> Proofs {
 
 #[test]
 fn a_value_next_to_the_exact_range_passes_one_proof_and_fails_the_other() {
-    let keys = protocol();
-    let public = keys.public_key();
+    let public = protocol().public_key();
     let spec = RoundSpec::new(b"lies", VoteShape::new(3, 1, 2).expect("a shape"), 6);
     let mechanism = Some(PrivacyNoise::of_coins(4, 3).expect("valid").mechanism());
     let round = Round::new(RoundSpec { mechanism, ..spec }).expect("valid");
     let proof_key = proof_key(public, &round);
-    let honest = Teacher::new(1).answer(public, &round, &[0, 0], &SOURCE).expect("valid").to_bytes();
+    let honest = answer(&round, 1, &[0, 0]).to_bytes();
     let starts = [-2, -4];
     let metadata = [0_u64, 1].map(|part| {
         let numbers = [1, 0, part].map(u64::to_le_bytes).concat();

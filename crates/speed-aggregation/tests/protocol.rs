@@ -4,7 +4,6 @@ mod answers;
 pub(crate) mod common;
 mod empty_votes;
 mod exactness;
-mod joint;
 mod messages;
 mod one_teacher;
 mod refusals;

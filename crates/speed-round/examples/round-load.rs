@@ -49,7 +49,6 @@ struct Measured {
     hostile: Vec<(&'static str, usize)>,
 }
 
-/// The options.
 struct Options {
     teachers: usize,
     queries: usize,

@@ -7,14 +7,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use speed_aggregation::Parameters;
-use speed_core::vote_files::{NamedQueries, csv_cell, parse_pairs};
+use speed_core::vote_files::{NamedQueries, csv_cell};
 use speed_core::{Classes, Digest};
 use zeroize::Zeroizing;
 
 use crate::error::Refused;
 use crate::file_kind::FileKind;
-use crate::files::{Access, expect_absent, folder_of, read_input, visible_files, write_new};
-use crate::known_answers::{no_class, no_query};
+use crate::files::{Access, expect_absent, folder_of, read_input, temporary, visible_files, write_new};
+use crate::known_answers::{no_class, no_query, read_pairs};
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
 use crate::student::{self, KEY_FILES, KeygenReport, RoundOptions};
@@ -73,9 +73,6 @@ pub struct Part {
 }
 
 /// Returns the number of key sets in a folder.
-///
-/// # Errors
-/// If it has other entries than the folders `1` to the number of sets.
 pub(crate) fn key_sets(folder: &Path) -> Result<usize, Refused> {
     let found = visible_files(folder)?;
     let is_set = |set: &usize| folder.join(set.to_string()).is_dir();
@@ -102,12 +99,7 @@ pub fn rounds(terms: &Terms, options: &BundleOptions) -> Result<Vec<Part>, Refus
     expect_absent(out)?;
     let sets = key_sets(&options.keys)?;
     let parts = Parts::read(terms, sets, options)?;
-    let parent = folder_of(out);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".writing-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    let place = builder.tempdir_in(parent).map_err(Refused::io("write", out))?;
+    let place = temporary(0o777).tempdir_in(folder_of(out)).map_err(Refused::io("write", out))?;
     let prepared: Vec<_> = (0..sets)
         .map(|part| parts.prepare(part, &place.path().join((part + 1).to_string())))
         .collect::<Result<_, _>>()?;
@@ -195,8 +187,7 @@ impl<'a> Parts<'a> {
 
 /// Reads the known answers of all queries.
 fn read_known(path: &Path, queries: &NamedQueries, classes: &Classes) -> Result<Vec<(String, String)>, Refused> {
-    let bytes = Zeroizing::new(read_input(path, FileKind::KNOWN)?);
-    let pairs = parse_pairs(&bytes, &["name"], "label").map_err(Refused::input(path))?.pairs;
+    let pairs = read_pairs(path, &["name"])?.pairs;
     let names: HashSet<&String> = queries.names().iter().collect();
     if let Some(pair) = pairs.iter().find(|pair| !names.contains(&pair.key)) {
         return Err(Refused::input(path)(no_query(pair)));

@@ -19,29 +19,20 @@ pub(crate) fn read_message(path: &Path, file: &RoundFile) -> Result<Vec<u8>, Ref
 /// Checks that a file is the round's.
 pub(crate) fn expect_round(file: &RoundFile, found: RoundId) -> Result<(), Refused> {
     let expected = file.id();
-    if found == expected {
-        Ok(())
-    } else {
-        Err(Refused::fault(format!("is of round {found}, expected round {expected}")))
-    }
+    Refused::unless(found == expected, || format!("is of round {found}, expected round {expected}"))
 }
 
 /// Checks that a file is about the result with this SHA-256.
 pub(crate) fn expect_result(expected: Digest, found: Digest) -> Result<(), Refused> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(Refused::fault(format!("is of the result with SHA-256 {found}, this result has {expected}")))
+    Refused::unless(found == expected, || format!("is of the result with SHA-256 {found}, this result has {expected}"))
 }
 
 /// Checks that the round's server signed a file.
 pub(crate) fn expect_signed(file: &RoundFile, (digest, signature): (Digest, &Signature)) -> Result<(), Refused> {
     let server = file.roster().server();
-    if server.key().verifies(digest, signature) {
-        return Ok(());
-    }
-    let words = "it was changed, or another party made it";
-    Err(Refused::fault(format!("is not signed by the round's server {:?}: {words}", server.name())))
+    Refused::unless(server.key().verifies(digest, signature), || {
+        format!("is not signed by the round's server {:?}: it was changed, or another party made it", server.name())
+    })
 }
 
 /// Checks that the round's server signed a receipt for this round and for a teacher's message with this SHA-256.
@@ -53,11 +44,10 @@ pub(crate) fn check_receipt(
 ) -> Result<(), Refused> {
     expect_round(file, receipt.round())?;
     let ((digest, signature), server) = (receipt.signed(teacher, message), file.roster().server());
-    if server.key().verifies(digest, signature) {
-        return Ok(());
-    }
-    let words = "for this message: it belongs to another message, or was changed";
-    Err(Refused::fault(format!("is not a receipt of the round's server {:?} {words}", server.name())))
+    Refused::unless(server.key().verifies(digest, signature), || {
+        let words = "for this message: it belongs to another message, or was changed";
+        format!("is not a receipt of the round's server {:?} {words}", server.name())
+    })
 }
 
 /// Checks that a log belongs to the round and is signed by its server.
@@ -81,29 +71,23 @@ pub(crate) fn check_result(result: &SignedResult, file: &RoundFile) -> Result<()
     let list = result.list();
     expect_round(file, list.round())?;
     expect_signed(file, result.signed())?;
-    if !list.agrees_with(file.round()) {
-        return Err(Refused::fault("contradicts the round's file"));
-    }
+    Refused::unless(list.agrees_with(file.round()), || "contradicts the round's file".to_owned())?;
     let (found, minimum) = (file.round().teachers_counted(list.statuses()), file.round().min_teachers());
-    if found >= minimum {
-        return Ok(());
-    }
-    Err(Refused::fault(format!(
-        "counts {found} teachers, but at least {minimum} must answer: the server signed it, which convicts it"
-    )))
+    Refused::unless(found >= minimum, || {
+        format!("counts {found} teachers, but at least {minimum} must answer: the server signed it, which convicts it")
+    })
 }
 
 /// Checks that the round's evaluation key is the one that was generated with a share of the secret key. With another evaluation
 /// key the circuit could make answers that read the share, and a verification with that key would still succeed.
 pub(crate) fn check_evaluation_key(file: &RoundFile, of_share: Digest) -> Result<(), Refused> {
     let stated = file.round().evaluation_key();
-    if stated == Some(of_share) {
-        return Ok(());
-    }
-    // In the round's id, zeros mean that nothing is stated.
-    let found = stated.unwrap_or(Digest::from_bytes([0; 32]));
-    Err(Refused::fault(format!(
-        "was generated with the evaluation key {of_share}, the round states {found}: with another evaluation key a verified answer could read \
-         the opener's share of the key"
-    )))
+    Refused::unless(stated == Some(of_share), || {
+        // In the round's id, zeros mean that nothing is stated.
+        let found = stated.unwrap_or(Digest::from_bytes([0; 32]));
+        format!(
+            "was generated with the evaluation key {of_share}, the round states {found}: with another evaluation key a verified answer could read \
+             the opener's share of the key"
+        )
+    })
 }

@@ -39,6 +39,11 @@ impl Refused {
         Self::new(ExitCode::Input, message)
     }
 
+    /// Fails with an error about an input, whose file the caller knows, unless the condition holds.
+    pub(crate) fn unless(holds: bool, fault: impl FnOnce() -> String) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self::fault(fault())) }
+    }
+
     /// Returns the error with its file.
     #[must_use]
     pub(crate) fn at(self, path: impl Into<PathBuf>) -> Self {
@@ -80,7 +85,6 @@ impl Refused {
         self.exit
     }
 
-    /// Returns the same error with another exit code.
     pub(crate) fn with_exit(self, exit: ExitCode) -> Self {
         Self { exit, ..self }
     }

@@ -59,7 +59,6 @@ impl FileKind {
         self == Self::SIGNING_KEY || self == Self::OPENER_SHARE
     }
 
-    /// The result of a round.
     pub(crate) fn result(round: &Round) -> Self {
         Self { name: "a round's result", max: SignedResult::size(round) as u64 }
     }

@@ -21,10 +21,18 @@ pub(crate) const NO_FILE: &str = "already exists and is not a file: move it away
 /// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Its owner only.
     Owner,
     /// Everyone whom the user's umask allows.
     Shared,
+}
+
+impl Access {
+    fn mode(self) -> u32 {
+        match self {
+            Self::Owner => 0o600,
+            Self::Shared => 0o666,
+        }
+    }
 }
 
 /// Returns the message about a file that could not be read.
@@ -116,9 +124,6 @@ pub(crate) fn expect_absent(path: &Path) -> Result<(), Refused> {
 }
 
 /// Lists the files of a directory in the order of their names, without hidden ones (such as unfinished temporary files).
-///
-/// # Errors
-/// If the directory cannot be read.
 pub(crate) fn visible_files(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     let list = || -> std::io::Result<Vec<PathBuf>> {
         let mut files = Vec::new();
@@ -143,12 +148,20 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
+/// Prepares a hidden temporary file or folder with this mode, where there are modes.
+pub(crate) fn temporary(mode: u32) -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".writing-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    let _ = mode;
+    builder
+}
+
 /// Writes a new file atomically: through a temporary file in the same directory that is synced before it gets its name.
 /// After a kill or a full disk, the file is complete or absent. If the file system allows it, the temporary file has no name on Linux, so
 /// that a kill does not leave a part of a secret.
-///
-/// # Errors
-/// If something has that name already, or writing fails.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), Refused> {
     expect_absent(path)?;
     let folder = folder_of(path);
@@ -160,14 +173,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(),
         Err(_) => {}
     }
     let write = || -> std::io::Result<Result<(), tempfile::PersistError>> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".writing-");
-        #[cfg(unix)]
-        {
-            let mode = if access == Access::Owner { 0o600 } else { 0o666 };
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-        }
-        let mut file = builder.tempfile_in(folder)?;
+        let mut file = temporary(access.mode()).tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         let persisted = file.persist_noclobber(path).map(drop);
@@ -187,9 +193,8 @@ fn write_unnamed(folder: &Path, path: &Path, bytes: &[u8], access: Access) -> st
     use std::os::fd::AsRawFd as _;
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
-    let mode = if access == Access::Owner { 0o600 } else { 0o666 };
-    let mut file =
-        File::from(open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::from_raw_mode(mode))?);
+    let (flags, mode) = (OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::from_raw_mode(access.mode()));
+    let mut file = File::from(open(folder, flags, mode)?);
     file.write_all(bytes)?;
     file.sync_all()?;
     let opened = format!("/proc/self/fd/{}", file.as_raw_fd());

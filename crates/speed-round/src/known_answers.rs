@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_core::vote_files::{NamedQueries, Pair, parse_pairs};
+use speed_core::vote_files::{NamedQueries, Pair, Pairs, parse_pairs};
 use speed_core::{Classes, Randomness, class_list, derive_key};
 use zeroize::Zeroizing;
 
@@ -12,7 +12,6 @@ use crate::error::{Refused, beginning};
 use crate::file_kind::FileKind;
 use crate::files::{Access, read_input, write_new};
 use crate::round_file::RoundFile;
-use crate::round_queries;
 
 /// The student's known answers, and how many of them may be wrong.
 #[derive(Clone, Debug)]
@@ -48,11 +47,13 @@ impl KnownAnswers {
     /// Reads known answers and checks them against the terms of the round.
     pub(crate) fn read(options: &KnownOptions, file: &RoundFile) -> Result<Self, Refused> {
         let at = |fault: String| Refused::input(&options.answers)(fault);
-        let bytes = Zeroizing::new(read_input(&options.answers, FileKind::KNOWN)?);
-        let parsed = parse_pairs(&bytes, &["query", "name"], "label").map_err(Refused::input(&options.answers))?;
+        let parsed = read_pairs(&options.answers, &["query", "name"])?;
         let shape = file.round().shape();
         let names = match (&options.query_list, parsed.head.as_str()) {
-            (Some(list), "name") => Some(numbers(list, file)?),
+            (Some(list), "name") => {
+                let names = file.read_queries(list)?;
+                Some(names.names().iter().cloned().zip(0..).collect::<HashMap<_, usize>>())
+            }
             (None, "name") => {
                 return Err(at("names its queries: give the round's list of queries with --query-list".to_owned()));
             }
@@ -95,9 +96,10 @@ impl KnownAnswers {
     }
 }
 
-/// Returns the numbers of the queries of the round's list by their names.
-fn numbers(list: &Path, file: &RoundFile) -> Result<HashMap<String, usize>, Refused> {
-    Ok(round_queries::read(list, file)?.names().iter().cloned().zip(0..).collect())
+/// Reads lines of a query, by one of these columns, and its label.
+pub(crate) fn read_pairs(path: &Path, keys: &[&str]) -> Result<Pairs, Refused> {
+    let bytes = Zeroizing::new(read_input(path, FileKind::KNOWN)?);
+    parse_pairs(&bytes, keys, "label").map_err(Refused::input(path))
 }
 
 /// Returns the message about a query that the round does not have.
@@ -148,8 +150,7 @@ pub fn mix(options: &MixOptions) -> Result<MixReport, Refused> {
             "has groups: known answers can be mixed with single pictures only",
         ));
     }
-    let known = Zeroizing::new(read_input(&options.known, FileKind::KNOWN)?);
-    let known = parse_pairs(&known, &["name"], "label").map_err(Refused::input(&options.known))?.pairs;
+    let known = read_pairs(&options.known, &["name"])?.pairs;
     if let Some(pair) = known.iter().find(|pair| pair.value.is_empty()) {
         let fault = format!("line {}: expected the class of this picture, found nothing", pair.line);
         return Err(Refused::input(&options.known)(fault));

@@ -27,13 +27,11 @@
 
 #[cfg(feature = "student")]
 pub mod bundle;
-mod charge;
 mod checks;
 mod error;
 mod file_kind;
 mod files;
 mod identity;
-mod influence;
 mod key_bits;
 #[cfg(feature = "student")]
 mod key_use;
@@ -44,16 +42,13 @@ mod log_form;
 pub mod network;
 pub mod opener;
 mod party_key;
-mod party_votes;
 mod price;
 mod proofs;
 mod randomness;
 mod refusal;
 mod registry;
 mod roster;
-mod roster_file;
 mod round_file;
-mod round_queries;
 pub mod server;
 mod simulated_keys;
 #[cfg(feature = "student")]
@@ -61,17 +56,15 @@ pub mod student;
 pub mod teacher;
 mod terms;
 
-pub use charge::{LedgerOptions, default_ledger};
 pub use error::Refused;
 pub use files::{hash_file, hash_query_list, write_once};
 pub use identity::{Identity, IdentityReport, generate_party};
-pub use influence::Influence;
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
 pub use party_key::PartyKey;
-pub use price::{RoundAccounts, RoundPrice};
+pub use price::{LedgerOptions, RoundAccounts, RoundPrice, default_ledger};
+pub use proofs::Influence;
 pub use randomness::RoundRandomness;
 pub use registry::{RoundRegistry, default_registry};
 pub use roster::{Party, Role, Roster};
 pub use round_file::RoundFile;
-pub use speed_core::vote_files::{NamedQueries, QueryNames, Question, VotesForm, parse_answer};
 pub use terms::Terms;

@@ -23,9 +23,6 @@ pub(crate) struct LogForm {
 
 impl LogForm {
     /// Reads the log of a round.
-    ///
-    /// # Errors
-    /// If no honest server writes these entries.
     pub(crate) fn read(entries: &[LogEntry], round: &Round) -> Result<Self, Refused> {
         let (mut form, mut received, mut digests) = (Self::default(), HashSet::new(), HashSet::new());
         for (index, entry) in entries.iter().enumerate() {

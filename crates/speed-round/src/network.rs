@@ -16,9 +16,7 @@ mod error;
 mod keeper;
 mod limits;
 mod metrics;
-mod minimum_rate;
 mod monitoring;
-mod rates;
 mod refused;
 mod routes;
 mod serve;
@@ -28,6 +26,5 @@ pub mod transport;
 mod uploads;
 
 pub use client::{ClientOptions, FetchReport, SendReport, connect, fetch, fetch_log, send};
-pub use limits::Limits;
-pub use minimum_rate::MinimumRate;
+pub use limits::{Limits, MinimumRate};
 pub use serve::{ServeOptions, ServeProgress, ServeReport, ends_by_itself, serve};

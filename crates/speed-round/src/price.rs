@@ -1,16 +1,169 @@
-//! The data-independent accounts and the price of a round. No party holds all votes, so none can compute data-dependent ones.
+//! The data-independent accounts and the price of a round, and its charge to a party's ledger. No party holds all votes, so none can compute
+//! data-dependent accounts.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use speed_accountant::ledger::{ChargeRequest, Ledger, PartySize};
 use speed_accountant::{
-    Account, AccountError, Accountant, Delta, Price as Epsilons, PriceError, PriceLimit, PrivacyEvent, UNDIVIDED,
-    epsilon_text, without_protection,
+    Account, AccountError, Accountant, Budget, Delta, Price as Epsilons, PriceError, PriceLimit, PrivacyEvent,
+    QueryBatch, UNDIVIDED, epsilon_text, without_protection,
 };
 use speed_aggregation::{Encoding, Parameters};
-use speed_core::{Circuit, NoisePlacement};
+use speed_core::{Circuit, Digest, NoisePlacement};
+use speed_mechanism::HonestRatio;
 
-use crate::charge::{party_event, privacy_event};
 use crate::error::Refused;
+use crate::files::beside;
+use crate::party_key::PartyKey;
 use crate::round_file::RoundFile;
+
+/// A party's ledger.
+#[derive(Clone, Debug)]
+pub struct LedgerOptions {
+    /// The file. If it does not exist, a ledger without a budget is created; `speed ledger create` creates one with a
+    /// budget.
+    pub path: PathBuf,
+    /// Delta of a ledger that is created.
+    pub delta: Delta,
+}
+
+/// Returns the default ledger of the party with this signing key: the key's path with the extension `ledger` in place of `key`.
+pub fn default_ledger(signing_key: &Path) -> PathBuf {
+    beside(signing_key, "ledger")
+}
+
+/// Returns the privacy event of a query of a round in which the noise of `present` teachers is present and secret. If
+/// the server adds the noise, all noise is present, and secret from everyone else.
+fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, Refused> {
+    let (round, noise) = (file.round(), file.noise());
+    // The server draws all noise at once; each teacher draws a share.
+    let (sharers, drawing) = match round.placement() {
+        NoisePlacement::Central => (1, 1),
+        NoisePlacement::Distributed => (round.shape().teachers(), present),
+    };
+    let tau = HonestRatio::new(drawing as f64 / sharers as f64)?;
+    let mut event = PrivacyEvent::new(noise.mechanism(), tau).with_sampler(sharers, drawing, round.values())?;
+    if let Some(threshold) = round.threshold() {
+        event = event.with_threshold(threshold as f64)?;
+    }
+    Ok(event)
+}
+
+/// Returns the privacy event of the same query for neighbours that differ in all votes of one party: that of the largest
+/// party of a round. `None` if every party has one teacher, whose event is [`privacy_event`].
+fn party_event(file: &RoundFile, present: usize) -> Result<Option<PrivacyEvent>, Refused> {
+    let teachers = file.round().largest_party();
+    if teachers == 1 {
+        return Ok(None);
+    }
+    Ok(Some(privacy_event(file, present)?.of_party(teachers)?))
+}
+
+/// Returns the queries of a round with this much noise.
+fn batch(file: &RoundFile, present: usize) -> Result<QueryBatch, Refused> {
+    let shape = file.round().shape();
+    Ok(QueryBatch::new(privacy_event(file, present)?, shape.classes(), shape.queries()))
+}
+
+/// Refuses a round that may cost one teacher more than the limit, if only the teachers that it needs at least answer.
+pub(crate) fn expect_price(file: &RoundFile, limit: PriceLimit, delta: Delta) -> Result<(), Refused> {
+    if file.round().is_simulation() || limit == PriceLimit::UNLIMITED {
+        return Ok(());
+    }
+    let batch = batch(file, file.round().min_teachers())?;
+    // A round has queries.
+    let price =
+        Epsilons::for_batches(&[batch], delta).map(|price| price.unwrap_or(Epsilons { one_answer: 0.0, all: 0.0 }));
+    limit.check("the round", price, delta).map_err(|refusal| Refused::usage(format_args!("--max-epsilon: {refusal}")))
+}
+
+/// The ledger of a party of a round. Simulations cost nothing: they need no ledger.
+pub(crate) struct RoundLedger<'a> {
+    pub(crate) options: &'a LedgerOptions,
+    pub(crate) file: &'a RoundFile,
+    /// The party, because parties may share a ledger.
+    pub(crate) party: PartyKey,
+}
+
+impl RoundLedger<'_> {
+    /// Returns the question of a charge: the round and the party that answers it.
+    fn question(&self) -> String {
+        format!("{}/{}", self.file.id().to_hex(), self.party.to_hex())
+    }
+
+    /// Opens the ledger. `None` if there is none yet, or for a simulation.
+    fn open(&self) -> Result<Option<Ledger>, Refused> {
+        let is_there = !self.file.round().is_simulation() && self.options.path.exists();
+        Ok(is_there.then(|| Ledger::open(&self.options.path)).transpose()?)
+    }
+
+    fn open_or_create(&self) -> Result<Ledger, Refused> {
+        let budget = Budget { epsilon: None, delta: self.options.delta };
+        Ok(Ledger::open_or_create(&self.options.path, budget)?)
+    }
+
+    /// Returns whether the party's answer to the round is in its ledger.
+    fn is_charged(&self, ledger: &Ledger) -> Result<bool, Refused> {
+        let asked = self.question();
+        Ok(ledger.statement()?.charges.iter().any(|charge| charge.question == asked))
+    }
+
+    /// Refuses a round that is in the ledger but not in the registry at this path, because its message or result may
+    /// already be published.
+    pub(crate) fn expect_uncharged(&self, registry: &Path) -> Result<(), Refused> {
+        match self.open()? {
+            Some(ledger) if self.is_charged(&ledger)? => Err(Refused::results(
+                registry,
+                "does not contain this round, but the ledger was charged for it: the round was answered with another registry, or this one was lost or restored. Give the \
+                 right --registry, because a second answer would have other noise",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the ledger has the budget for the round with this much noise, or that the round is already charged.
+    pub(crate) fn expect_budget(&self, present: usize) -> Result<(), Refused> {
+        match self.open()? {
+            Some(ledger) if !self.is_charged(&ledger)? => Ok(ledger.would_allow(&[batch(self.file, present)?], None)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the ledger can be written, or created if it does not exist.
+    pub(crate) fn expect_writable(&self) -> Result<(), Refused> {
+        if self.file.round().is_simulation() {
+            return Ok(());
+        }
+        self.open_or_create()?;
+        let writable = OpenOptions::new().append(true).open(&self.options.path).map(drop);
+        writable.map_err(Refused::io("write", &self.options.path))
+    }
+
+    /// Charges the round before `released`, the digest of the party's message or sum, leaves it, unless it is already charged. A second
+    /// digest for a round is refused, also if another process with another registry made it. The ledger is of a party with
+    /// `party_teachers` teachers.
+    pub(crate) fn charge(&self, present: usize, party_teachers: usize, released: Digest) -> Result<(), Refused> {
+        if self.file.round().is_simulation() {
+            return Ok(());
+        }
+        let QueryBatch { event, classes, queries } = batch(self.file, present)?;
+        let teachers = self.file.round().shape().teachers();
+        self.open_or_create()?.charge_once(&ChargeRequest {
+            label: self.file.name(),
+            event: &event,
+            classes,
+            queries,
+            party: Some(PartySize { party_teachers, teachers }),
+            question: &self.question(),
+            noise_digest: &released.to_hex(),
+            is_only: true,
+            limit: None,
+        })?;
+        Ok(())
+    }
+}
 
 /// The accounts of all answers of a round for any votes, or the reasons for their absence.
 #[derive(Clone, Debug)]
@@ -65,13 +218,12 @@ struct PriceOf {
     /// The meaning of the price, or the reason for its absence.
     claim: String,
     #[serde(skip)]
-    without: Option<AccountError>,
+    price: Result<Epsilons, AccountError>,
 }
 
 /// The price of a round for neighbours that differ in all votes of one party.
 #[derive(Debug, Serialize)]
 struct PriceOfParty {
-    /// Teachers of the party.
     teachers: u32,
     /// Epsilon of all answers of the round.
     round: Option<f64>,
@@ -80,16 +232,6 @@ struct PriceOfParty {
     delta_of_student_and_server: Option<f64>,
     /// The meaning of the price, or the reason for its absence.
     claim: String,
-}
-
-impl PriceOf {
-    fn price(&self) -> Result<Epsilons, AccountError> {
-        match (self.one_answer, self.round, &self.without) {
-            (Some(one_answer), Some(all), _) => Ok(Epsilons { one_answer, all }),
-            (_, _, Some(error)) => Err(error.clone()),
-            _ => Err(AccountError::NotFinite { found: f64::INFINITY }),
-        }
-    }
 }
 
 impl RoundPrice {
@@ -118,7 +260,7 @@ impl RoundPrice {
     /// # Errors
     /// If it is above the limit, or not known.
     pub fn check(&self, limit: PriceLimit) -> Result<(), PriceError> {
-        let dearest = self.of.last().map(|dearest| limit.check("the round", dearest.price(), self.delta));
+        let dearest = self.of.last().map(|dearest| limit.check("the round", dearest.price.clone(), self.delta));
         dearest.unwrap_or(Ok(()))
     }
 
@@ -153,18 +295,6 @@ impl RoundPrice {
 }
 
 impl PriceOfParty {
-    fn new(file: &RoundFile, teachers: u32, account: Result<Account, AccountError>) -> Self {
-        match account {
-            Ok(account) => Self {
-                teachers,
-                round: Some(account.epsilon),
-                delta_of_student_and_server: joint_delta(file, &account),
-                claim: account.claim,
-            },
-            Err(error) => Self { teachers, round: None, delta_of_student_and_server: None, claim: error.to_string() },
-        }
-    }
-
     fn to_text(&self, scope: &str, delta: f64) -> String {
         let Self { teachers, round, claim, .. } = self;
         let cost = match round {
@@ -218,29 +348,24 @@ fn round_up_digits(number: f64) -> f64 {
     (number / unit).ceil() * unit
 }
 
+/// Returns epsilon of all answers, delta against the student and the server together, and the meaning, or the reason for their absence.
+fn outcome(file: &RoundFile, account: &Result<Account, AccountError>) -> (Option<f64>, Option<f64>, String) {
+    match account {
+        Ok(account) => (Some(account.epsilon), joint_delta(file, account), account.claim.clone()),
+        Err(error) => (None, None, error.to_string()),
+    }
+}
+
 fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<PriceOf, Refused> {
     let accounts = RoundAccounts::new(file, number.unwrap_or(file.round().shape().teachers()), delta)?;
-    let party = accounts.party.map(|(teachers, account)| PriceOfParty::new(file, teachers, account));
-    Ok(match accounts.one_teacher {
-        Ok(all) => PriceOf {
-            teachers: number,
-            one_answer: Some(all.per_query_epsilon),
-            round: Some(all.epsilon),
-            delta_of_student_and_server: joint_delta(file, &all),
-            party,
-            claim: all.claim,
-            without: None,
-        },
-        Err(error) => PriceOf {
-            teachers: number,
-            one_answer: None,
-            round: None,
-            delta_of_student_and_server: None,
-            party,
-            claim: error.to_string(),
-            without: Some(error),
-        },
-    })
+    let party = accounts.party.map(|(teachers, account)| {
+        let (round, delta_of_student_and_server, claim) = outcome(file, &account);
+        PriceOfParty { teachers, round, delta_of_student_and_server, claim }
+    });
+    let (round, delta_of_student_and_server, claim) = outcome(file, &accounts.one_teacher);
+    let price = accounts.one_teacher.map(|all| Epsilons { one_answer: all.per_query_epsilon, all: all.epsilon });
+    let one_answer = price.as_ref().ok().map(|price| price.one_answer);
+    Ok(PriceOf { teachers: number, one_answer, round, delta_of_student_and_server, party, claim, price })
 }
 
 #[cfg(test)]

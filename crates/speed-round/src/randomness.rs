@@ -27,7 +27,6 @@ impl RoundRandomness {
         Self { seed }
     }
 
-    /// Returns the kind of randomness.
     pub(crate) const fn kind(self) -> RandomnessKind {
         match self.seed {
             Some(_) => RandomnessKind::Simulation,

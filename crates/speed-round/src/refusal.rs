@@ -28,7 +28,6 @@ pub struct Refusal {
     pub reason: &'static str,
     /// The fault in words.
     pub message: String,
-    /// The status that the refusal gives its teacher.
     #[serde(skip)]
     pub(crate) status: Option<TeacherStatus>,
 }

@@ -18,7 +18,7 @@ use speed_aggregation::protocol::{AnswerSeed, ExactCircuit, RoundId, TeacherStat
 use speed_core::Digest;
 
 use crate::error::Refused;
-use crate::files::{NO_FILE, OTHER_CONTENT, beside, folder_of, sync_folder};
+use crate::files::{NO_FILE, OTHER_CONTENT, beside, folder_of, sync_folder, temporary};
 
 type Key = &'static [u8; 32];
 type OfRound = TableDefinition<'static, Key, &'static [u8]>;
@@ -228,9 +228,6 @@ impl RoundRegistry {
     }
 
     /// Returns the circuit and the seed of the answers to a closed sum.
-    ///
-    /// # Errors
-    /// If the registry does not have them.
     pub(crate) fn answer_seed(&self, round: RoundId) -> Result<(ExactCircuit, AnswerSeed), Refused> {
         let stored = self.get(SEEDS, round)?.map(zeroize::Zeroizing::new);
         let read = stored.and_then(|stored| {
@@ -258,7 +255,6 @@ impl RoundRegistry {
         Ok(answers)
     }
 
-    /// Keeps answers.
     pub(crate) fn keep_answers(&self, round: RoundId, answers: &[EncryptedAnswer]) -> Result<(), Refused> {
         self.write(|transaction| {
             let mut table = transaction.open_table(ANSWERS)?;
@@ -270,7 +266,6 @@ impl RoundRegistry {
         })
     }
 
-    /// Returns the result of a round, if there is one.
     pub(crate) fn result(&self, round: RoundId) -> Result<Option<Vec<u8>>, Refused> {
         self.get(RESULTS, round)
     }
@@ -309,7 +304,6 @@ impl RoundRegistry {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Returns the log of a round.
     pub(crate) fn log(&self, round: RoundId) -> Result<Vec<LogEntry>, Refused> {
         let entries = self.range(LOG, round)?;
         let read = entries.iter().map(|bytes| LogEntry::from_bytes(bytes)).collect::<Result<_, _>>();
@@ -387,11 +381,7 @@ fn database(file: File) -> Result<Database, DatabaseError> {
 /// leaves no registry or a valid one.
 pub(crate) fn create(path: &Path) -> Result<(), Refused> {
     let folder = folder_of(path);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".writing-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600));
-    let file = builder.tempfile_in(folder).map_err(Refused::io("create", path))?;
+    let file = temporary(0o600).tempfile_in(folder).map_err(Refused::io("create", path))?;
     let twin = file.reopen().map_err(Refused::io("create", path))?;
     let made = || -> Result<(), redb::Error> {
         let database = database(twin)?;
@@ -420,7 +410,6 @@ fn whole(round: &RoundId) -> RangeInclusive<(&[u8; 32], u32)> {
     (round.as_bytes(), 0)..=(round.as_bytes(), u32::MAX)
 }
 
-/// Appends entries to the log of a round.
 fn append(transaction: &WriteTransaction, round: RoundId, entries: &[LogEntry]) -> Result<(), redb::Error> {
     let mut table = transaction.open_table(LOG)?;
     let mut next = match table.range(whole(&round))?.next_back() {

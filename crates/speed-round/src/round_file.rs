@@ -7,14 +7,14 @@ use speed_aggregation::encoding::Encoding;
 use speed_aggregation::keys::KeyId;
 use speed_aggregation::protocol::RoundId;
 use speed_aggregation::{PrivacyNoise, PublicKey, Round};
+use speed_core::vote_files::NamedQueries;
 use speed_core::{Classes, Digest, DigestError, ExitCode, NoisePlacement, RandomnessKind, decode_text, getters};
 use speed_mechanism::MechanismKind;
 
 use crate::error::{Refused, parse_toml};
 use crate::file_kind::FileKind;
-use crate::files::decode_input;
-use crate::roster::{Party, Roster};
-use crate::roster_file::Entry;
+use crate::files::{decode_input, read_input};
+use crate::roster::{Entry, Party, Roster};
 use crate::terms::Terms;
 
 /// A round, its parties, and the key it uses.
@@ -154,12 +154,27 @@ impl RoundFile {
         decode_input(path, FileKind::ROUND, read).map_err(|refused| refused.with_exit(ExitCode::Usage))
     }
 
+    /// Reads the list of the round's queries.
+    pub(crate) fn read_queries(&self, list: &Path) -> Result<NamedQueries, Refused> {
+        let bytes = read_input(list, FileKind::QUERY_LIST)?;
+        self.check_queries(Digest::of(&bytes)).map_err(Refused::input(list))?;
+        let queries =
+            NamedQueries::parse(&bytes).and_then(|queries| queries.expect_count(self.round.shape().queries()));
+        queries.map_err(Refused::input(list))
+    }
+
+    /// Checks that the teacher voted on the round's queries.
+    pub(crate) fn check_queries(&self, found: Digest) -> Result<(), Refused> {
+        let expected = self.round.query_list().ok_or_else(|| Refused::fault("the round names no list of queries"))?;
+        Refused::unless(found == expected, || {
+            format!("has the SHA-256 {found}, the round's list of queries has {expected}")
+        })
+    }
+
     /// Checks that a program's key is the round's key.
     pub(crate) fn check_key(&self, path: &Path, found: KeyId) -> Result<(), Refused> {
-        if found == self.key {
-            return Ok(());
-        }
-        Err(Refused::input(path)(format!("is key {found}, the round is for key {}", self.key)))
+        let fault = || format!("is key {found}, the round is for key {}", self.key);
+        Refused::unless(found == self.key, fault).map_err(|refused| refused.at(path))
     }
 
     /// Checks that the program simulates if and only if the round is a simulation.
@@ -271,7 +286,6 @@ impl Noise {
 const BINOMIAL: &str = MechanismKind::Binomial.name();
 const LAPLACE: &str = MechanismKind::DiscreteLaplace.name();
 
-/// The words for placements in the file.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "NoisePlacement")]
 enum PlacementWord {
@@ -537,19 +551,11 @@ mod tests {
     }
 
     #[test]
-    fn a_laplace_round_states_gamma() {
-        let text = file().to_toml();
-        assert!(
-            text.contains("[noise]\nplace = \"teachers\"\nmechanism = \"discrete-laplace\"\ngamma = 0.1\nbound = "),
-            "{text}"
-        );
-        assert!(text.contains("SIMULATION") && !text.contains("coins"), "{text}");
-        assert_eq!(RoundFile::from_toml(&text).expect(&text), file());
-    }
-
-    #[test]
     fn every_change_of_a_round_file_is_refused() {
         let text = file().to_toml();
+        let noise = "[noise]\nplace = \"teachers\"\nmechanism = \"discrete-laplace\"\ngamma = 0.1\nbound = ";
+        assert!(text.contains(noise) && text.contains("SIMULATION") && !text.contains("coins"), "{text}");
+        assert_eq!(RoundFile::from_toml(&text).expect(&text), file());
         for (from, to, words) in [
             ("format = 4", "format = 3", "this program reads format 4"),
             ("name = \"a round\"", "name = \"another\"", "it was changed"),

@@ -4,9 +4,7 @@ mod admission;
 mod inbox;
 mod labelling;
 mod notes;
-mod options;
 mod reception;
-mod report;
 mod reveal;
 mod round_server;
 mod verify;
@@ -15,15 +13,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::error::Refused;
-use crate::files::{NO_FILE, OTHER_CONTENT, lock, write_once};
+use crate::files::{NO_FILE, OTHER_CONTENT, lock, visible_files, write_once};
 
 pub use crate::refusal::Refusal;
-use inbox::FolderInbox;
-pub use options::ServerOptions;
+use inbox::Inbox;
+pub use labelling::{Progress, ServerReport};
 pub use reception::{Admitted, Reception};
-pub use report::{Progress, ServerReport};
 pub use reveal::{RevealOptions, RevealReport, reveal};
-pub use round_server::RoundServer;
+pub use round_server::{RoundServer, ServerOptions};
 pub(crate) use verify::check_verification;
 pub use verify::{VerifyOptions, VerifyReport, verify};
 
@@ -57,12 +54,12 @@ pub fn aggregate(
             return Err(Refused::results(path, OTHER_CONTENT));
         }
     }
-    let inbox = FolderInbox::open(answers)?;
-    let labelled = server.evaluate(Some(&inbox), progress)?;
+    let files = visible_files(answers)?;
+    let labelled = server.evaluate(&files, progress)?;
     write_once(out, &labelled.bytes)?;
     write_once(&log_of(out), &server.log()?.to_bytes())?;
     // The result may be of an earlier call, without copies or without all of them.
-    server.copy_messages(&inbox)?;
+    server.copy_messages(&Inbox { network: None, files: &files })?;
     Ok(server.report(labelled, out))
 }
 

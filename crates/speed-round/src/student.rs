@@ -153,8 +153,8 @@ pub struct RoundOptions {
 /// The number of labels is limited so that the key stays secure if the server or a teacher lies.
 ///
 /// # Errors
-/// The errors of [`terms`](self::terms()) and [`write_proof_key`], and an error if the keys may not be used for the
-/// round or writing fails.
+/// The errors of [`terms`](self::terms()), and an error if the keys may not be used for the round, or the proof key's file exists or
+/// cannot be written.
 pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, Refused> {
     prepare(terms, options)?.write()
 }
@@ -221,22 +221,7 @@ fn check_split(file: &RoundFile, public_key: &Path) -> Result<(), Refused> {
 }
 
 /// Generates the proof key of a round, with which teachers prove that their messages are well formed, and returns the
-/// round that names it. Takes about as long as a proof for a thousand values. The generator of a proof key could forge
-/// proofs, so the student generates it, never a teacher.
-///
-/// # Errors
-/// If the terms are invalid under this key, the file already exists, writing fails, or the operating system returns no
-/// randomness.
-pub fn write_proof_key(
-    terms: &Terms,
-    public_key: &Path,
-    out: &Path,
-    randomness: RoundRandomness,
-) -> Result<RoundFile, Refused> {
-    proven(terms, &decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?, out, randomness)
-}
-
-/// Generates a proof key and returns the round that names it.
+/// round that names it. The generator of a proof key could forge proofs, so the student generates it, never a teacher.
 fn proven(terms: &Terms, public: &PublicKey, out: &Path, randomness: RoundRandomness) -> Result<RoundFile, Refused> {
     expect_absent(out)?;
     let unproven = RoundFile::new(&Terms { proofs: None, ..terms.clone() }, public)?;
@@ -522,16 +507,12 @@ fn check_part(
     expect_round(file, part.round())?;
     expect_result(result, part.result())?;
     let (digest, signature) = part.signed();
-    if part.teacher() != index || !opener.key().verifies(digest, signature) {
-        return Err(Refused::fault(format!(
-            "is not signed by the round's opener {:?}: it was changed, or another party made it",
-            opener.name()
-        )));
-    }
-    if !part.agrees_with(file.round()) {
+    Refused::unless(part.teacher() == index && opener.key().verifies(digest, signature), || {
+        format!("is not signed by the round's opener {:?}: it was changed, or another party made it", opener.name())
+    })?;
+    Refused::unless(part.agrees_with(file.round()), || {
         let (round, found) = (file.round(), part.words().len());
         let expected = round.shape().queries() * round.outcomes().digits();
-        return Err(Refused::fault(format!("has {found} words, the answers of the round need {expected}")));
-    }
-    Ok(())
+        format!("has {found} words, the answers of the round need {expected}")
+    })
 }

@@ -1,29 +1,30 @@
 //! The teacher's program: it turns votes and privacy noise into one message. A party with several teachers adds up their
 //! votes and their shares of the noise.
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_accountant::PriceLimit;
 use speed_aggregation::protocol::Submission;
 use speed_aggregation::{PublicKey, Teacher};
-use speed_core::vote_files::VotesForm;
+use speed_core::vote_files::{
+    AnswerError, Known, NamedQueries, QueryNames, Question, Table, VoteFile, VotesForm, parse_answer,
+};
 use speed_core::{Digest, NoisePlacement, Vote};
 use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
-use crate::charge::{LedgerOptions, RoundLedger, expect_price};
 use crate::error::Refused;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
+use crate::files::{Access, decode_input, expect_absent, hash_file, read_input, refused, visible_files, write_new};
 use crate::identity::Identity;
 use crate::key_bits::KeyBits;
-use crate::party_votes::{PartyVotes, count};
+use crate::price::{LedgerOptions, RoundLedger, expect_price};
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
-use crate::round_queries;
 
 /// The options of a teacher.
 #[derive(Clone, Debug)]
@@ -113,8 +114,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, Refused> {
         )));
     }
     if let Some(list) = &options.query_list {
-        round_queries::check(file.round().query_list(), hash_file(list, FileKind::QUERY_LIST.max)?)
-            .map_err(Refused::input(list))?;
+        file.check_queries(hash_file(list, FileKind::QUERY_LIST.max)?).map_err(Refused::input(list))?;
     }
     let is_teacher = |key| file.roster().teacher(key);
     let (identity, teacher) = Identity::read_as(&options.signing_key, is_teacher, "none of the round's teachers")?;
@@ -167,10 +167,7 @@ fn encrypt(
     file.check_key(&options.public_key, key.id())?;
     KeyBits::check_rounds(file, key.parameters(), registry, options.reuse_keys)?;
     let proof_key = proofs::read(options.proof_key.as_deref(), file, key.parameters())?;
-    let counts = Zeroizing::new(
-        PartyVotes { votes: &options.votes, form: options.form, query_list: options.query_list.as_deref() }
-            .counts(file, teacher)?,
-    );
+    let counts = Zeroizing::new(counts(options, file, teacher)?);
     let values = party_values(file, &counts, teacher, options.randomness)?;
     let (round, randomness) = (file.round(), options.randomness.keys());
     let (message, proofs) = match &proof_key {
@@ -233,4 +230,99 @@ pub fn party_values(
         NoisePlacement::Central => speed_aggregation::party_values(shape, counts, teachers, None),
     };
     Ok(values?)
+}
+
+/// Reads how many of a party's teachers chose each class of each query (queries x classes, row-major). A teacher whose vote is
+/// empty chose none; all votes may be empty.
+///
+/// The votes of one teacher are a file of one vote per query. Those of several are a folder with such a file for each
+/// teacher, or one table: labels (teachers x queries) or counts (queries x classes), which add up to at most the number of
+/// teachers on every query.
+fn counts(options: &TeacherOptions, file: &RoundFile, party: usize) -> Result<Vec<u32>, Refused> {
+    let teachers = file.round().teachers_of(party);
+    if teachers > 1 && !options.votes.is_dir() {
+        return of_table(options, file, teachers);
+    }
+    let paths = if teachers > 1 { teacher_files(&options.votes, teachers)? } else { vec![options.votes.clone()] };
+    let classes = file.round().shape().classes();
+    let mut list = options.query_list.as_ref().map(|list| file.read_queries(list));
+    let mut counts = vec![0; file.round().values()];
+    for path in paths {
+        let votes = Zeroizing::new(of_teacher(options, &path, file, &mut list)?);
+        count(&votes, classes, &mut counts);
+    }
+    Ok(counts)
+}
+
+/// Reads one teacher's vote on each query. If the votes need a list that could not be read, takes its error.
+fn of_teacher(
+    options: &TeacherOptions,
+    path: &Path,
+    file: &RoundFile,
+    list: &mut Option<Result<NamedQueries, Refused>>,
+) -> Result<Vec<Vote>, Refused> {
+    let shape = file.round().shape();
+    let question = Question {
+        queries: shape.queries(),
+        classes: file.classes(),
+        form: options.form,
+        names: match &*list {
+            None => QueryNames::NoList,
+            Some(Ok(list)) => QueryNames::Known(list.names()),
+            Some(Err(_)) => QueryNames::Unreadable,
+        },
+    };
+    let votes = Zeroizing::new(read_input(path, FileKind::VOTES)?);
+    parse_answer(&votes, &question).map_err(|fault| match (fault, list.take()) {
+        (AnswerError::Undecided, _) => Refused::usage(
+            "the file of votes has lines of two numbers, which may be a query and its label or a histogram of two classes: give --form labels or \
+             --form histograms",
+        ),
+        // A list of queries may have any format, unless the votes refer to queries by name.
+        (AnswerError::UnreadableNames { .. }, Some(Err(error))) => error,
+        (fault, _) => refused(path, FileKind::VOTES, fault),
+    })
+}
+
+/// Reads the votes of several teachers from one table.
+fn of_table(options: &TeacherOptions, file: &RoundFile, teachers: usize) -> Result<Vec<u32>, Refused> {
+    let shape = file.round().shape();
+    let bytes = Zeroizing::new(read_input(&options.votes, FileKind::VOTES)?);
+    let refuse = |fault: &dyn Display| refused(&options.votes, FileKind::VOTES, fault);
+    let (table, form) = match file.classes().names() {
+        Some(names) => (Table::of_classes(&bytes, names), Some(VotesForm::Histograms)),
+        None => (Table::parse(&bytes), options.form),
+    };
+    let table = table.map_err(|error| refuse(&AnswerError::from(error)))?;
+    let known = Known { teachers: Some(teachers), queries: Some(shape.queries()), classes: Some(shape.classes()) };
+    let votes = VoteFile::of_party(table, form, &known).map_err(|error| refuse(&error))?;
+    let (expected, found) = (shape.queries(), votes.queries_in_file());
+    if found != expected {
+        return Err(refuse(&format_args!("{found} queries, the round has {expected}")));
+    }
+    let all: Vec<usize> = (0..expected).collect();
+    let histograms = votes.histograms(&all).map_err(|error| refuse(&error))?;
+    Ok(histograms.concat())
+}
+
+/// Adds one teacher's votes to the counts of each class on each query.
+fn count<V: Copy + Into<Vote>>(votes: &[V], classes: usize, counts: &mut [u32]) {
+    for (query, vote) in votes.iter().enumerate() {
+        let vote: Vote = (*vote).into();
+        if let Some(label) = vote {
+            counts[query * classes + usize::from(label)] += 1;
+        }
+    }
+}
+
+/// Returns the files of a folder, in the order of their names, if there is one for each teacher. Hidden files do not count.
+fn teacher_files(folder: &Path, expected: usize) -> Result<Vec<PathBuf>, Refused> {
+    let files = visible_files(folder)?;
+    let found = files.len();
+    if found == expected {
+        Ok(files)
+    } else {
+        let expected = format!("expected one for each of the party's {expected} teachers");
+        Err(Refused::input(folder)(format!("{found} files of votes, {expected}")))
+    }
 }

@@ -43,9 +43,6 @@ impl Terms {
     const MAX_NAME: usize = 200;
 
     /// Returns the numbers of teachers, queries and classes.
-    ///
-    /// # Errors
-    /// If one of the numbers is out of range.
     pub(crate) fn shape(&self) -> Result<VoteShape, ShapeError> {
         VoteShape::new(self.roster.teacher_count(), self.queries, self.classes.len())
     }

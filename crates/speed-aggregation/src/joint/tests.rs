@@ -3,8 +3,8 @@
 use speed_core::{Digest, Randomness, VoteShape};
 
 use super::{OpenerShare, OpeningPart, PartError, StudentShare};
+use crate::answer::AnswerList;
 use crate::answer::{EncryptedAnswer, OpenError, WORDS};
-use crate::answer_list::AnswerList;
 use crate::codec::DecodeError;
 use crate::ids::KeyId;
 use crate::outcome::Outcome;

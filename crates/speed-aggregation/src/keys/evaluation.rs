@@ -7,6 +7,7 @@ use super::seeded::{Rounded, Seeded, trace_rotations};
 use super::stream::Stream;
 use crate::circuit::{GgswList, KEYS_PER_PAIR, KeySwitchKey};
 use crate::codec::{Decode, DecodeError, ENVELOPE, FixedLength, Reader, encode_in_order, in_envelope};
+use crate::getters::debug_as;
 use crate::ids::KeyId;
 use crate::parameters::{Decomposition, Parameters};
 
@@ -47,19 +48,16 @@ fn body_counts(p: &Parameters) -> [usize; 4] {
 
 impl SeededEvaluationKey {
     /// Returns the identifier of the key set.
-    #[must_use]
     pub fn id(&self) -> KeyId {
         self.public.id
     }
 
     /// Returns the public key.
-    #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public
     }
 
     /// Returns the number of bytes of the file of a key of these parameters.
-    #[must_use]
     pub fn file_size(parameters: &Parameters) -> usize {
         let word = size_of::<u64>();
         let words = [word, Rounded::BYTES, Rounded::BYTES, word];
@@ -68,7 +66,6 @@ impl SeededEvaluationKey {
     }
 
     /// Expands the key into its computational form. Takes about half a core-second, in parallel on rayon's current pool.
-    #[must_use]
     pub fn expand(self) -> EvaluationKey {
         let p = self.public.parameters;
         let SeededParts { key_switch, bootstrap, select, trace } = self.parts;
@@ -109,11 +106,7 @@ impl Decode<&Parameters> for SeededParts {
     }
 }
 
-impl std::fmt::Debug for SeededEvaluationKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SeededEvaluationKey({}, {})", self.public.id, self.public.parameters.name)
-    }
-}
+debug_as!(SeededEvaluationKey, this => "SeededEvaluationKey({}, {})", this.public.id, this.public.parameters.name);
 
 /// The server's key: it can sum, compare and select on ciphertexts, but not decrypt. It contains the public key, with
 /// which the server re-randomises its answers. Cloning is cheap because the keys are shared.
@@ -133,36 +126,28 @@ pub(crate) struct EvaluationParts {
 
 impl EvaluationKey {
     /// Returns the identifier of the key set.
-    #[must_use]
     pub fn id(&self) -> KeyId {
         self.public.id
     }
 
     /// Returns the parameter set.
-    #[must_use]
     pub(crate) fn parameters(&self) -> &Parameters {
         &self.public.parameters
     }
 
     /// Returns the public key of the same key set.
-    #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public
     }
 
     /// Returns the size of the key in memory, in bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         let parts = &self.parts;
         parts.key_switch.size() + parts.bootstrap.size() + parts.select.size() + parts.trace.size() + self.public.size()
     }
 }
 
-impl std::fmt::Debug for EvaluationKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "EvaluationKey({}, {})", self.public.id, self.public.parameters.name)
-    }
-}
+debug_as!(EvaluationKey, this => "EvaluationKey({}, {})", this.public.id, this.public.parameters.name);
 
 /// Expands and transforms a bootstrapping key.
 fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded<Rounded>) -> GgswList {

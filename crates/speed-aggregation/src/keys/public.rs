@@ -8,7 +8,7 @@ use speed_core::{Digest, derive_key};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCompactPublicKey, LweCompactPublicKeyOwned};
 
 use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Reader, Writer, in_envelope};
-use crate::getters::getters;
+use crate::getters::{debug_as, getters};
 use crate::ids::KeyId;
 use crate::parameters::Parameters;
 
@@ -76,13 +76,11 @@ impl PublicKey {
     }
 
     /// Returns the size of the key's words, in bytes.
-    #[must_use]
     pub(crate) fn size(&self) -> usize {
         size_of_val(self.key.as_ref().as_ref())
     }
 
     /// Returns the number of bytes of the file of a key of these parameters.
-    #[must_use]
     pub fn file_size(parameters: &Parameters) -> usize {
         ENVELOPE + Self::content_size(parameters)
     }
@@ -125,11 +123,7 @@ fn concentration(body: &[u64], by: u64) -> f64 {
 
 in_envelope!(PublicKey, PublicKey, "public key");
 
-impl std::fmt::Debug for PublicKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "PublicKey({}, {})", self.id, self.parameters.name)
-    }
-}
+debug_as!(PublicKey, this => "PublicKey({}, {})", this.id, this.parameters.name);
 
 #[cfg(all(test, feature = "student"))]
 mod tests {

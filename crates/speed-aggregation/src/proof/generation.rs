@@ -27,7 +27,6 @@ pub(super) struct Shape {
     pub(super) noise: u64,
     /// The modulus of ciphertexts, 0 for 2^64.
     pub(super) modulus: u64,
-    /// The number of plaintexts.
     pub(super) plaintexts: u64,
     /// The number of leading bits of a plaintext that are proven to be zero.
     pub(super) padding: u64,

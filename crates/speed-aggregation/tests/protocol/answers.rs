@@ -2,25 +2,21 @@
 
 use speed_aggregation::error::{AnswerListError, DecodeError, OpenError};
 use speed_aggregation::protocol::{AnswerList, TeacherStatus};
-use speed_aggregation::{EncryptedAnswer, Outcome, Round, RoundSpec, Server, Teacher};
+use speed_aggregation::{EncryptedAnswer, Outcome, Round, RoundSpec};
 use speed_core::{NoisePlacement, RandomnessKind};
 
-use crate::protocol::common::{SOURCE, protocol, sealed, spec, threads, with_field};
+use crate::protocol::common::{answer, outcomes, protocol, sealed, server_of, spec, threads, with_field};
 
 #[test]
-fn an_answer_survives_the_wire_and_opens_with_its_key_only() {
+fn an_answer_opens_with_its_key_only() {
     let keys = protocol();
     let round = Round::new(spec("answer", 1, 1, 3, 0)).expect("valid");
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
-    server.add(&Teacher::new(0).answer(keys.public_key(), &round, &[0, 0, 1], &SOURCE).expect("valid")).expect("valid");
-    let answer = server.argmax(threads(1), &|_, _| {}).expect("complete").remove(0);
-    let bytes = answer.to_bytes();
-    let read = EncryptedAnswer::from_bytes(&bytes).expect("intact");
-    assert_eq!(read, answer);
-    assert_eq!((read.query(), read.round()), (0, server.round_id()));
-    assert_eq!(keys.secret_key().open(&read), Ok(Outcome::Label(2)));
-    assert!(EncryptedAnswer::from_bytes(&bytes[..bytes.len() - 1]).is_err());
-
+    let mut server = server_of(&round);
+    server.add(&answer(&round, 0, &[0, 0, 1])).expect("valid");
+    let first = server.argmax(threads(1), &|_, _| {}).expect("complete").remove(0);
+    assert_eq!((first.query(), first.round()), (0, round.id(server.key().id())));
+    assert_eq!(keys.secret_key().open(&first), Ok(Outcome::Label(2)));
+    let bytes = first.to_bytes();
     let forge = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut forged = bytes.clone();
         change(&mut forged);
@@ -36,7 +32,7 @@ fn an_answer_survives_the_wire_and_opens_with_its_key_only() {
 }
 
 #[test]
-fn a_result_round_trips_with_the_statuses_of_the_teachers() {
+fn a_result_has_the_statuses_of_the_teachers() {
     let keys = protocol();
     let round = Round::new(RoundSpec {
         min_teachers: 1,
@@ -45,22 +41,19 @@ fn a_result_round_trips_with_the_statuses_of_the_teachers() {
         ..spec("result", 4, 2, 3, 10)
     })
     .expect("valid");
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
-    let message = Teacher::new(2).answer(keys.public_key(), &round, &[0, 1, 0, 0, 0, 0], &SOURCE).expect("valid");
-    server.add(&message).expect("valid");
+    let mut server = server_of(&round);
+    server.add(&answer(&round, 2, &[0, 1, 0, 0, 0, 0])).expect("valid");
     server.note(0, TeacherStatus::WrongKey);
     let answers = server.argmax(threads(2), &|_, _| {}).expect("enough");
     let statuses = server.statuses().to_vec();
     let list = AnswerList::new(&round, server.key().id(), statuses.clone(), &answers).expect("complete");
     let bytes = list.to_bytes();
-    assert_eq!(bytes.len(), AnswerList::size(&round));
     let read = AnswerList::from_bytes(&bytes).expect("intact");
-    assert_eq!(read, list);
     assert_eq!(read.statuses(), statuses);
     assert_eq!((read.counted(), read.honest_ratio(&round), read.placement()), (1, 0.25, NoisePlacement::Distributed));
     assert!(read.is_simulation() && read.outcomes().no_answer() && read.round() == round.id(server.key().id()));
-    let outcomes: Vec<_> = read.answers().map(|answer| keys.secret_key().open(&answer)).collect();
-    assert_eq!(outcomes, [Ok(Outcome::Label(1)), Ok(Outcome::NoAnswer)]);
+    let opened: Vec<_> = read.answers().map(|answer| keys.secret_key().open(&answer)).collect();
+    assert_eq!(opened, [Ok(Outcome::Label(1)), Ok(Outcome::NoAnswer)]);
 
     // Answers that are incomplete or out of order.
     let fails = |answers: &[EncryptedAnswer]| AnswerList::new(&round, server.key().id(), statuses.clone(), answers);
@@ -84,9 +77,6 @@ fn a_result_round_trips_with_the_statuses_of_the_teachers() {
     let mut unknown = bytes.clone();
     unknown[92] = 11;
     assert!(matches!(AnswerList::from_bytes(&sealed(unknown)), Err(DecodeError::Field { field: "status", .. })));
-    for length in [0, 28, 91, 92, 96, bytes.len() - 1] {
-        assert!(AnswerList::from_bytes(&bytes[..length]).is_err(), "{length}");
-    }
 }
 
 /// A student could add a lead to a query that decides its answer whatever the teachers vote, and compare the answer.
@@ -95,17 +85,13 @@ fn a_result_round_trips_with_the_statuses_of_the_teachers() {
 /// (docs/threat-models.md, "A lying server").
 #[test]
 fn a_lead_that_decides_an_answer_is_recognised_under_encryption() {
-    let keys = protocol();
     // Counts of three votes with noise of at most 10 do not exceed 13; the range has room for a lead of 27.
     let round = Round::new(RoundSpec { threshold: Some(14), ..spec("lead", 3, 2, 3, 60) }).expect("valid");
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
+    let mut server = server_of(&round);
     let natural = [7, -4, 2];
     let with_lead = [7, -4, 2 + 27];
     for (teacher, values) in [(0, [natural, with_lead].concat()), (1, vec![0; 6]), (2, vec![0; 6])] {
-        let message = Teacher::new(teacher).answer(keys.public_key(), &round, &values, &SOURCE).expect("valid");
-        server.add(&message).expect("valid");
+        server.add(&answer(&round, teacher, &values)).expect("valid");
     }
-    let answers = server.argmax(threads(2), &|_, _| {}).expect("complete");
-    let outcomes: Vec<_> = answers.iter().map(|answer| keys.secret_key().open(answer)).collect();
-    assert_eq!(outcomes, [Ok(Outcome::NoAnswer), Ok(Outcome::Label(2))]);
+    assert_eq!(outcomes(&server), [Outcome::NoAnswer, Outcome::Label(2)]);
 }

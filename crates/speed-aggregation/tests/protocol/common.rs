@@ -9,8 +9,8 @@ use rand::RngExt;
 use sha2::{Digest, Sha256};
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::{
-    Aggregator, ClearText, Encrypted, KeySet, Message, NoisyVotes, Parameters, PublicKey, Round, RoundSpec, SecretKey,
-    Teacher, generate_keys,
+    Aggregator, ClearText, Encrypted, KeySet, Message, NoisyVotes, Outcome, Parameters, PublicKey, Round, RoundSpec,
+    SecretKey, Server, Teacher, generate_keys,
 };
 use speed_core::fixture::fixture_of_this_test;
 use speed_core::random::Stream;
@@ -109,7 +109,24 @@ pub(crate) fn round(label: &str) -> Round {
 }
 
 pub(crate) fn message(label: &str, teacher: usize) -> Message {
-    Teacher::new(teacher).answer(protocol().public_key(), &round(label), &[1, 2, 3, 4, 5, 6], &SOURCE).expect("valid")
+    answer(&round(label), teacher, &[1, 2, 3, 4, 5, 6])
+}
+
+/// Returns a teacher's message with these values.
+pub(crate) fn answer(round: &Round, teacher: usize, values: &[i64]) -> Message {
+    Teacher::new(teacher).answer(protocol().public_key(), round, values, &SOURCE).expect("valid")
+}
+
+/// Returns a round's server without messages.
+pub(crate) fn server_of(round: &Round) -> Server {
+    let server = Server::new(protocol().evaluation_key().clone(), round.clone());
+    server.expect("valid").with_randomness(SOURCE)
+}
+
+/// Returns the outcomes of a server's answers.
+pub(crate) fn outcomes(server: &Server) -> Vec<Outcome> {
+    let answers = server.argmax(threads(2), &|_, _| {}).expect("complete");
+    answers.iter().map(|answer| protocol().secret_key().open(answer).expect("an outcome")).collect()
 }
 
 /// Returns the same bytes with a matching checksum, as a forger would make it.

@@ -8,9 +8,11 @@ use speed_aggregation::{
 };
 use speed_core::fixture::{draws, exhaustive};
 use speed_core::random::Streams;
-use speed_core::{Circuit, NoisePlacement, Randomness};
+use speed_core::{Circuit, NoisePlacement};
 
-use crate::protocol::common::{P, SOURCE, assert_same_winners, histogram, protocol, spec, threads, votes};
+use crate::protocol::common::{
+    P, SOURCE, answer, assert_same_winners, histogram, outcomes, protocol, server_of, spec, threads, votes,
+};
 
 #[test]
 fn the_encrypted_argmax_agrees_with_the_clear_one_on_all_kinds_of_counts() {
@@ -31,6 +33,8 @@ fn the_encrypted_argmax_agrees_with_the_clear_one_on_all_kinds_of_counts() {
     counts.push(vec![1397, -1147, 0, 0, 0, 0, 0, 0, -1147, 1397]);
     counts.push(vec![-1147, 1396, 0, -1147, 0, 0, 0, 0, 1397, 1397]);
     assert_same_winners(protocol(), &votes(&counts, 250, 1147, &mut rng), "ten classes");
+    let parties = votes(&counts[..1], 6, 1147, &mut rng).with_parties(vec![3, 2, 1]).expect("six teachers");
+    assert_same_winners(protocol(), &parties, "parties");
 }
 
 #[test]
@@ -79,29 +83,14 @@ fn a_simulation_gives_the_same_bytes_on_one_and_two_threads() {
 }
 
 #[test]
-fn the_operating_system_gives_fresh_bytes_every_time() {
-    let keys = protocol();
-    let round = Round::new(spec("fresh", 1, 1, 2, 0)).expect("valid");
-    let answer = || {
-        Teacher::new(0)
-            .answer(keys.public_key(), &round, &[0, 1], &Randomness::OperatingSystem)
-            .expect("entropy")
-            .to_bytes()
-    };
-    assert_ne!(answer(), answer());
-}
-
-#[test]
 fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
-    let keys = protocol();
     // With 15 classes "no answer" is the last outcome of one digit, with 16 the first that needs two.
     for &classes in if exhaustive() { &[3, 15, 16][..] } else { &[15, 16] } {
         let maxima = [6, 7, 8, -5];
         let terms = RoundSpec { threshold: Some(7), ..spec("threshold", 2, maxima.len(), classes, 20) };
         let round = Round::new(terms).expect("valid");
         assert_eq!(round.outcomes().digits(), if classes < 16 { 1 } else { 2 });
-        let mut server =
-            Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
+        let mut server = server_of(&round);
         for teacher in 0..2 {
             let mut values = vec![-3; round.values()];
             for (query, maximum) in maxima.into_iter().enumerate() {
@@ -109,14 +98,10 @@ fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
                 values[query * classes..(query + 1) * classes].fill(-3);
                 values[(query + 1) * classes - 1] = if teacher == 0 { maximum - 2 } else { 2 };
             }
-            let message = Teacher::new(teacher).answer(keys.public_key(), &round, &values, &SOURCE).expect("valid");
-            server.add(&message).expect("valid");
+            server.add(&answer(&round, teacher, &values)).expect("valid");
         }
-        let answers = server.argmax(threads(2), &|_, _| {}).expect("complete");
-        let outcomes: Vec<Outcome> =
-            answers.iter().map(|answer| keys.secret_key().open(answer).expect("an outcome")).collect();
         let last = Outcome::Label(classes as u8 - 1);
-        assert_eq!(outcomes, [Outcome::NoAnswer, last, last, Outcome::NoAnswer], "{classes} classes");
+        assert_eq!(outcomes(&server), [Outcome::NoAnswer, last, last, Outcome::NoAnswer], "{classes} classes");
     }
 }
 
@@ -139,13 +124,11 @@ fn one_process_adds_the_servers_noise_and_keeps_the_threshold() {
 
 #[test]
 fn noise_of_the_server_is_added_to_the_votes() {
-    let keys = protocol();
     let terms = RoundSpec { placement: NoisePlacement::Central, ..spec("central", 2, 2, 3, 50) };
     let round = Round::new(terms).expect("valid");
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
+    let mut server = server_of(&round);
     for teacher in 0..2 {
-        let votes = Teacher::new(teacher).answer(keys.public_key(), &round, &[1, 0, 0, 1, 0, 0], &SOURCE);
-        server.add(&votes.expect("valid")).expect("valid");
+        server.add(&answer(&round, teacher, &[1, 0, 0, 1, 0, 0])).expect("valid");
     }
     let refused = |error: Option<ServerError>| error.expect("refused").to_string();
     assert!(refused(server.close(2).err()).ends_with("is missing"));
@@ -153,13 +136,10 @@ fn noise_of_the_server_is_added_to_the_votes() {
     assert!(refused(server.add_noise(&[0; 5]).err()).starts_with("the server's noise has 5 values, expected 6"));
     server.add_noise(&[-4, -2, -1, 1, 0, 2]).expect("once");
     assert!(refused(server.add_noise(&[0; 6]).err()).ends_with("in the sum already"));
-    let answers = server.argmax(threads(1), &|_, _| {}).expect("complete");
-    let labels: Vec<_> = answers.iter().map(|answer| keys.secret_key().open(answer)).collect();
-    assert_eq!(labels, [Ok(Outcome::Label(2)), Ok(Outcome::Label(0))]);
+    assert_eq!(outcomes(&server), [Outcome::Label(2), Outcome::Label(0)]);
 
     let plain = Round::new(spec("distributed", 2, 2, 3, 50)).expect("valid");
-    let mut server = Server::new(keys.evaluation_key().clone(), plain).expect("valid");
-    assert!(refused(server.add_noise(&[0; 6]).err()).ends_with("the server adds none"));
+    assert!(refused(server_of(&plain).add_noise(&[0; 6]).err()).ends_with("the server adds none"));
 }
 
 #[test]
@@ -199,15 +179,10 @@ fn encrypted_checks_agree_with_clear_ones_and_show_no_class() {
         let (check, label) = (bytes(&votes), bytes(&labels));
         assert!(if classes < 16 { check == label } else { check < label }, "{classes}: {check}, a label {label}");
     }
-}
-
-#[test]
-fn a_server_adds_its_noise_to_checks_too() {
-    let mut rng = Streams::new(16).stream("central checks", 0);
+    // The server adds its noise to checks too.
     let counts = vec![vec![20, 3, 2], vec![9, 9, 7], vec![0, 25, 0]];
     let votes = votes(&counts, 25, 200, &mut rng).with_check(18);
     let votes = votes.with_server_noise(vec![-3, -3, -3, 9, 9, 9, -7, -7, -7]).expect("one value for each count");
     assert_same_winners(protocol(), &votes, "central");
-    let checked = protocol().aggregate(&votes, &|_, _| {}).expect("in range").reached();
-    assert_eq!(checked, [false, true, true]);
+    assert_eq!(ClearText.aggregate(&votes, &|_, _| {}).expect("in the clear").reached(), [false, true, true]);
 }

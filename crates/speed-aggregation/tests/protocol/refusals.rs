@@ -4,12 +4,13 @@ use speed_aggregation::error::{RangeError, ServerError};
 use speed_aggregation::protocol::TeacherStatus;
 use speed_aggregation::{Aggregator, Message, NoisyVotes, Outcome, Round, RoundSpec, Server, Teacher};
 
-use crate::protocol::common::{SOURCE, message, protocol, round, sealed, shape, spec, threads, with_field};
+use crate::protocol::common::{
+    SOURCE, answer, message, outcomes, protocol, round, sealed, server_of, shape, spec, threads, with_field,
+};
 
 #[test]
 fn the_server_refuses_and_names_the_teacher_and_keeps_its_sum() {
-    let keys = protocol();
-    let mut server = Server::new(keys.evaluation_key().clone(), round("refusals")).expect("valid");
+    let mut server = server_of(&round("refusals"));
     let good = message("refusals", 0);
     server.add(&good).expect("valid");
     assert!(matches!(server.add(&good), Err(ServerError::Duplicate { teacher: 0 })));
@@ -37,24 +38,19 @@ fn the_server_refuses_and_names_the_teacher_and_keeps_its_sum() {
 
 #[test]
 fn a_teacher_refuses_what_it_cannot_encrypt() {
-    let key = protocol().public_key();
-    let answer = |teacher, round: &Round, values: &[i64]| Teacher::new(teacher).answer(key, round, values, &SOURCE);
     let round = round("teacher");
-    let refused =
-        |teacher, round: &Round, values: &[i64]| answer(teacher, round, values).expect_err("refused").to_string();
+    let refused = |teacher, round: &Round, values: &[i64]| {
+        let answer = Teacher::new(teacher).answer(protocol().public_key(), round, values, &SOURCE);
+        answer.expect_err("refused").to_string()
+    };
     assert_eq!(refused(3, &round, &[0; 6]), "teacher 3 in a round of 3 teachers (counted from 0)");
     assert_eq!(refused(0, &round, &[0; 5]), "5 values, expected 2 queries x 3 classes");
     assert!(refused(0, &round, &[0, 0, 0, 0, i64::MIN, 0]).starts_with("a value is not from -8192 to 8192 votes"));
     let wide = Round::new(spec("wide", 300, 1, 2, 1123)).expect("a round, but not for these parameters");
-    assert_eq!(refused(0, &wide, &[0; 2]), RangeError { needed: 2546, supported: 2544 }.to_string());
-}
-
-#[test]
-fn a_round_out_of_range_is_refused_by_the_server_and_the_aggregator() {
-    let keys = protocol();
     let expected = RangeError { needed: 2546, supported: 2544 }.to_string();
-    let wide = Round::new(spec("wide", 300, 1, 2, 1123)).expect("a round");
-    assert_eq!(Server::new(keys.evaluation_key().clone(), wide).expect_err("refused").to_string(), expected);
+    assert_eq!(refused(0, &wide, &[0; 2]), expected);
+    // So do server and aggregator.
+    assert_eq!(Server::new(protocol().evaluation_key().clone(), wide).expect_err("refused").to_string(), expected);
     let votes = NoisyVotes::new(shape(300, 1, 2), 1123, vec![0; 600]).expect("valid");
     let error = protocol().aggregate(&votes, &|_, _| {}).expect_err("out of range");
     assert_eq!(error.to_string(), expected);
@@ -70,23 +66,18 @@ fn noise_beyond_its_bound_is_an_error_and_not_a_wrong_label() {
 
 #[test]
 fn a_round_continues_without_some_teachers_and_refuses_them_later() {
-    let keys = protocol();
     let round = Round::new(RoundSpec { min_teachers: 2, ..spec("quorum", 3, 2, 3, 100) }).expect("two of three");
-    let message =
-        |teacher, values| Teacher::new(teacher).answer(keys.public_key(), &round, values, &SOURCE).expect("valid");
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
-    server.add(&message(2, &[1, 0, 0, 0, 0, 1])).expect("valid");
+    let mut server = server_of(&round);
+    server.add(&answer(&round, 2, &[1, 0, 0, 0, 0, 1])).expect("valid");
     assert!(matches!(server.close(1), Err(ServerError::Missing { minimum: 2, .. })));
     server.note(1, TeacherStatus::WrongShape);
     server.note(2, TeacherStatus::WrongShape);
-    server.add(&message(0, &[1, 0, 0, 0, 0, 1])).expect("valid");
+    server.add(&answer(&round, 0, &[1, 0, 0, 0, 0, 1])).expect("valid");
     assert!(matches!(server.close(3), Err(ServerError::Missing { minimum: 3, .. })));
     server.close(2).expect("two of three");
     server.note(1, TeacherStatus::WrongRound);
     assert_eq!(server.statuses(), [TeacherStatus::Counted, TeacherStatus::WrongShape, TeacherStatus::Counted]);
-    assert!(matches!(server.add(&message(1, &[0, 9, 0, 0, 9, 0])), Err(ServerError::Late { teacher: 1 })));
-    assert!(matches!(server.add(&message(0, &[0, 9, 0, 0, 9, 0])), Err(ServerError::Duplicate { teacher: 0 })));
-    let answers = server.argmax(threads(2), &|_, _| {}).expect("enough");
-    let labels: Vec<_> = answers.iter().map(|answer| keys.secret_key().open(answer)).collect();
-    assert_eq!(labels, [Ok(Outcome::Label(0)), Ok(Outcome::Label(2))]);
+    assert!(matches!(server.add(&answer(&round, 1, &[0, 9, 0, 0, 9, 0])), Err(ServerError::Late { teacher: 1 })));
+    assert!(matches!(server.add(&answer(&round, 0, &[0, 9, 0, 0, 9, 0])), Err(ServerError::Duplicate { teacher: 0 })));
+    assert_eq!(outcomes(&server), [Outcome::Label(0), Outcome::Label(2)]);
 }

@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use speed_aggregation::error::ServerError;
 use speed_aggregation::protocol::TeacherStatus;
-use speed_aggregation::{EncryptedAnswer, Round, RoundSpec, Server, Teacher};
+use speed_aggregation::{EncryptedAnswer, Round, RoundSpec, Server};
 use speed_core::NoisePlacement;
 
-use crate::protocol::common::{SOURCE, protocol, spec, threads, with_field};
+use crate::protocol::common::{SOURCE, answer, protocol, server_of, spec, threads, with_field};
 
 fn round(label: &str) -> Round {
     let terms = RoundSpec { min_teachers: 2, placement: NoisePlacement::Central, ..spec(label, 3, 5, 3, 30) };
@@ -16,12 +16,10 @@ fn round(label: &str) -> Round {
 
 /// Returns a server with two of three teachers and the server's noise in its sum.
 fn server(round: &Round) -> Server {
-    let keys = protocol();
-    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
+    let mut server = server_of(round);
     for teacher in [0, 2] {
         let values: Vec<i64> = (0..15).map(|value| i64::from(value % 3 == (value / 3 + 1) % 3)).collect();
-        let message = Teacher::new(teacher).answer(keys.public_key(), round, &values, &SOURCE).expect("valid");
-        server.add(&message).expect("valid");
+        server.add(&answer(round, teacher, &values)).expect("valid");
     }
     server.note(1, TeacherStatus::WrongRound);
     server.add_noise(&[2, -1, 0, 1, 1, 1, 5, -5, 0, 0, 0, 0, 3, 3, -7]).expect("once");
@@ -53,8 +51,7 @@ fn a_resumed_server_gives_the_same_bytes_and_refuses_late_messages() {
     answers.sort_by_key(EncryptedAnswer::query);
     assert!(answers == [1, 2, 4].map(|query| expected[query].clone()), "bytes differ");
 
-    let late = Teacher::new(1).answer(keys.public_key(), &round, &[0; 15], &SOURCE).expect("valid");
-    assert!(matches!(second.add(&late), Err(ServerError::Late { teacher: 1 })));
+    assert!(matches!(second.add(&answer(&round, 1, &[0; 15])), Err(ServerError::Late { teacher: 1 })));
     let again = second.add_noise(&[0; 15]).expect_err("refused").to_string();
     assert_eq!(again, "the server's noise is in the sum already");
 }
@@ -80,8 +77,7 @@ fn a_state_of_another_round_or_with_too_few_teachers_is_refused() {
     let alone = with_field(&state, 87, u32::from_le_bytes([state[87], 0, 1, 1]));
     assert!(matches!(resume(&round, &alone), ServerError::Missing { minimum: 2, .. }));
     // An open sum has no state.
-    let open = Server::new(keys.evaluation_key().clone(), round).expect("valid");
-    assert!(open.state().is_err());
+    assert!(server_of(&round).state().is_err());
 }
 
 #[test]

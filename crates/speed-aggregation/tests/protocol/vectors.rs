@@ -6,10 +6,10 @@
 
 use std::fs;
 
-use speed_aggregation::{Parameters, Round, RoundSpec, Server, Teacher, generate_keys};
+use speed_aggregation::{Parameters, Round, RoundSpec, generate_keys};
 use speed_core::{Digest, RandomnessKind};
 
-use crate::protocol::common::{KEY_FILES, P, SOURCE, key_folder, protocol, sha256, spec};
+use crate::protocol::common::{KEY_FILES, P, SOURCE, answer, key_folder, server_of, sha256, spec};
 
 /// Returns a round of 3 queries, 4 classes and 2 teachers. The threshold and the list of queries affect only the id.
 fn example() -> Round {
@@ -35,11 +35,9 @@ fn the_documented_bytes() {
         assert!(fs::read(key_folder(&P).join(name)).expect("a key") == bytes, "{name}: the other tests have old keys");
     }
     let round = example();
-    let mut server = Server::new(protocol().evaluation_key().clone(), round.clone()).expect("valid");
+    let mut server = server_of(&round);
     let values = [[1, 0, 0, 0, -2, 1, 0, 3, 0, 0, 1, 0], [0, 1, 0, 0, 0, 1, 5, -9, 0, 0, 0, 1]];
-    let messages: Vec<_> = (0..2)
-        .map(|teacher| Teacher::new(teacher).answer(&keys.public, &round, &values[teacher], &SOURCE).expect("valid"))
-        .collect();
+    let messages = [0, 1].map(|teacher| answer(&round, teacher, &values[teacher]));
     messages.iter().for_each(|message| server.add(message).expect("valid"));
     server.close(2).expect("all");
     let (student, opener) =

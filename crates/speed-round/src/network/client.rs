@@ -150,29 +150,25 @@ impl Caller {
     /// Retries until there is an answer, a refusal, or no time left. An attempt ends with this time too, or after the time of one request if that
     /// is longer, whatever the server answers. Pauses grow by a factor of 1.5 from 0.1 s to 5 s.
     fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, Refused> {
-        self.once(async |this| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
+        runtime.block_on(async {
             let (start, mut pause) = (Instant::now(), Duration::from_millis(100));
             loop {
-                let left = this.patience.saturating_sub(start.elapsed()).max(TIMEOUT);
-                let answer = tokio::time::timeout(left, ask(this)).await.unwrap_or(Err(Fault::Late));
+                let left = self.patience.saturating_sub(start.elapsed()).max(TIMEOUT);
+                let answer = tokio::time::timeout(left, ask(self)).await.unwrap_or(Err(Fault::Late));
                 match answer {
                     Ok(answer) => return Ok(answer),
-                    Err(fault) if !fault.is_passing() => return Err(this.refused(&fault)),
-                    Err(fault) if matches!(fault, Fault::Late) || start.elapsed() + pause > this.patience => {
-                        let message = format!("{}: {fault} (tried for {:.0?})", this.server, start.elapsed());
+                    Err(fault) if !fault.is_passing() => return Err(self.refused(&fault)),
+                    Err(fault) if matches!(fault, Fault::Late) || start.elapsed() + pause > self.patience => {
+                        let message = format!("{}: {fault} (tried for {:.0?})", self.server, start.elapsed());
                         return Err(Refused::new(ExitCode::InputOutput, message));
                     }
-                    Err(fault) => tracing::debug!(server = %this.server, %fault, "asking again"),
+                    Err(fault) => tracing::debug!(server = %self.server, %fault, "asking again"),
                 }
                 tokio::time::sleep(pause).await;
                 pause = (3 * pause / 2).min(Duration::from_secs(5));
             }
-        })?
-    }
-
-    fn once<T>(&self, ask: impl AsyncFnOnce(&Self) -> T) -> Result<T, Refused> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
-        Ok(runtime.block_on(ask(self)))
+        })
     }
 
     async fn connect(&self) -> Result<Client, Fault> {

@@ -41,20 +41,20 @@ impl Metrics {
         );
         one("queries", "gauge", "Queries of the round, once the argmax began.", self.queries.get());
         one("queries_answered", "gauge", "Queries answered.", self.answered.get());
-        one("connections", "gauge", "Open connections.", connections.open());
+        one("connections", "gauge", "Open connections.", connections.open.get());
         one(
             "connections_accepted_total",
             "counter",
             "Accepted connections, including failed ones.",
-            connections.accepted(),
+            connections.accepted.get(),
         );
         one(
             "connections_busy_total",
             "counter",
             "Connections dropped because there were too many.",
-            connections.refused_busy(),
+            connections.refused_busy.get(),
         );
-        one("handshakes_failed_total", "counter", "Handshakes that failed.", connections.refused_handshake());
+        one("handshakes_failed_total", "counter", "Handshakes that failed.", connections.refused_handshake.get());
         one("requests_limited_total", "counter", "Requests beyond the rate of their party.", self.limited.get());
         let _ = writeln!(text, "# HELP speed_messages_refused_total Messages refused, by reason.");
         let _ = writeln!(text, "# TYPE speed_messages_refused_total counter");

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::PartyKey;
 use crate::network::keeper::Decision;
-use crate::network::minimum_rate::RateCheck;
+use crate::network::limits::RateCheck;
 use crate::network::served_round::{ServedRound, Turn};
 use crate::network::stage::{RoundState, Stage};
 use crate::network::transport::PeerKey;
@@ -29,7 +29,6 @@ pub(crate) const OFFSET: &str = "upload-offset";
 /// The header with the total number of bytes of a file.
 pub(crate) const LENGTH: &str = "upload-length";
 
-/// Returns the routes for parties.
 pub(crate) fn parties(served: Arc<ServedRound>) -> Router {
     Router::new()
         .route("/v3/round", get(round))
@@ -68,13 +67,13 @@ async fn limited(
 }
 
 fn state(served: &ServedRound) -> RoundState {
-    let file = served.server.file();
+    let file = &served.server.file;
     RoundState {
         round: file.id().to_hex(),
         stage: served.stage.borrow().name().to_owned(),
         received: *served.received.borrow(),
         teachers: file.round().shape().teachers(),
-        minimum: served.server.minimum(),
+        minimum: served.server.minimum,
     }
 }
 
@@ -117,7 +116,7 @@ async fn upload(
         let why = format!("{length} bytes, a message of this round has at most {most}");
         return refuse_with(StatusCode::PAYLOAD_TOO_LARGE, &served, peer, "oversized", &why);
     }
-    if party(peer).and_then(|key| served.server.file().roster().teacher(key)).is_none() {
+    if party(peer).and_then(|key| served.server.file.roster().teacher(key)).is_none() {
         return reply(StatusCode::FORBIDDEN, "only teachers send messages");
     }
     if let Some(found) = served.refused.find(peer.0, digest) {
@@ -237,7 +236,7 @@ fn refuse_with(status: StatusCode, served: &ServedRound, peer: PeerKey, reason: 
 async fn log(State(served): State<Arc<ServedRound>>) -> Response {
     let mut log = served.log.lock().await;
     // Read the number first: an entry written while the log is read then leads to a new read.
-    let changes = served.server.changes();
+    let changes = served.server.registry.changes();
     if log.as_ref().is_none_or(|(of, _)| *of != changes) {
         let server = served.server.clone();
         match tokio::task::spawn_blocking(move || server.log()).await {
@@ -270,7 +269,7 @@ async fn fetched(State(served): State<Arc<ServedRound>>, Extension(peer): Extens
         return StatusCode::NO_CONTENT.into_response();
     }
     let server = served.server.clone();
-    match tokio::task::spawn_blocking(move || server.note_fetched()).await {
+    match tokio::task::spawn_blocking(move || server.registry.keep_fetched(server.file.id())).await {
         Ok(Ok(())) => {
             served.fetched.send_replace(true);
             StatusCode::NO_CONTENT.into_response()
@@ -285,7 +284,7 @@ fn party(peer: PeerKey) -> Option<PartyKey> {
 }
 
 fn is_student(served: &ServedRound, peer: PeerKey) -> bool {
-    *served.server.file().roster().student().key().as_bytes() == peer.0
+    *served.server.file.roster().student().key().as_bytes() == peer.0
 }
 
 fn at(status: StatusCode, offset: usize) -> Response {

@@ -81,7 +81,7 @@ pub fn serve(options: &ServeOptions, progress: Arc<dyn ServeProgress>) -> Result
         expect_address("listen on", address)?;
     }
     let server = Arc::new(RoundServer::open(options.server.clone())?);
-    let tls = Arc::new(server_config(server.identity().signing_key(), &keys(server.file()))?);
+    let tls = Arc::new(server_config(server.identity.signing_key(), &keys(&server.file))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
     let ended = runtime.block_on(run(options, &server, tls, progress));
     // Running checks end with the process.
@@ -201,7 +201,7 @@ async fn label(
 }
 
 fn report(served: &ServedRound) -> ServeReport {
-    let file = served.server.file();
+    let file = &served.server.file;
     ServeReport {
         round: file.id().to_hex(),
         simulation: file.round().is_simulation(),
@@ -223,7 +223,7 @@ async fn closing(
     if server.is_closed()? {
         return Ok(true);
     }
-    let (teachers, minimum) = (server.file().round().shape().teachers(), server.minimum());
+    let (teachers, minimum) = (server.file.round().shape().teachers(), server.minimum);
     let over = async {
         match deadline {
             Some(deadline) => tokio::time::sleep(deadline.duration_since(SystemTime::now()).unwrap_or_default()).await,

@@ -8,9 +8,8 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::Refused;
 use crate::network::keeper::{Keeper, KeeperHandle};
-use crate::network::limits::Limits;
+use crate::network::limits::{Limits, Rates};
 use crate::network::metrics::Metrics;
-use crate::network::rates::Rates;
 use crate::network::refused::RefusedMessages;
 use crate::network::stage::Stage;
 use crate::network::transport::{Counters, PeerKey};
@@ -59,7 +58,7 @@ impl ServedRound {
             keeper: keeper.handle(),
             received: keeper.received.clone(),
             stage,
-            fetched: watch::channel(server.is_fetched()?).0,
+            fetched: watch::channel(server.registry.is_fetched(server.file.id())?).0,
             uploads: Uploads::new(limits.unfinished.max(16 * server.max_message())),
             refused: RefusedMessages::default(),
             rates: Rates::new(limits.burst, limits.rate),

@@ -155,9 +155,6 @@ impl Inner {
 
 impl Writer {
     /// Appends bytes.
-    ///
-    /// # Errors
-    /// [`NotNow`]: they exceed the length of the file, there is no memory for them, or the upload was evicted for its rate.
     pub(crate) fn append(&self, bytes: &[u8], now: Instant) -> Result<(), NotNow> {
         let mut inner = self.uploads.lock();
         let upload = inner.of_writer(self).ok_or(NotNow::Full)?;
@@ -180,9 +177,6 @@ impl Writer {
     }
 
     /// Returns the complete file and removes the upload.
-    ///
-    /// # Errors
-    /// [`NotNow`]: the file is incomplete, or complete files use half of the memory, which they release only after their check.
     pub(crate) fn finish(self) -> Result<Whole, NotNow> {
         let mut inner = self.uploads.lock();
         let upload = inner.of_writer(&self).ok_or(NotNow::At(0))?;

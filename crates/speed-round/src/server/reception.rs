@@ -24,7 +24,7 @@ pub struct Admitted {
 impl RoundServer {
     /// Returns the largest number of bytes of a message of the round.
     pub(crate) fn max_message(&self) -> usize {
-        Submission::max_size(self.file().round())
+        Submission::max_size(self.file.round())
     }
 
     /// Checks everything but the proofs of a message that a party brought.
@@ -36,7 +36,7 @@ impl RoundServer {
         let check = |bytes: &[u8]| {
             let submission = admission.authenticate(bytes)?;
             let teacher = submission.message().teacher();
-            if self.file().roster().teacher(from) != Some(teacher) {
+            if self.file.roster().teacher(from) != Some(teacher) {
                 let message = format!("is signed by teacher {teacher}, but was brought by {from}");
                 return Err(Refusal::of_stranger("forged", message));
             }
@@ -51,7 +51,7 @@ impl RoundServer {
 
     /// Returns the name of a party for texts about its messages: its index and name in the roster, or its key.
     pub(crate) fn name_of(&self, party: PartyKey) -> String {
-        let roster = self.file().roster();
+        let roster = self.file.roster();
         match roster.teacher(party).and_then(|index| Some((index, roster.teachers().get(index)?))) {
             Some((index, teacher)) => format!("teacher {index}, {:?}", teacher.name()),
             None => party.to_string(),
@@ -92,28 +92,27 @@ impl<'a> Reception<'a> {
     /// # Errors
     /// If the registry cannot be read.
     pub fn open(server: &'a RoundServer) -> Result<Self, Refused> {
-        let round = server.file().id();
+        let round = server.file.id();
         let (mut head, mut kept) = (LogHead::empty(round), HashMap::new());
-        let log = server.registry().log(round)?;
+        let log = server.registry.log(round)?;
         for entry in &log {
             if let (LogEvent::Received, Some(teacher)) = (entry.event(), entry.teacher()) {
                 kept.insert(teacher, (entry.digest(), head));
             }
             head = head.then(entry);
         }
-        let refused = server.registry().refused(round)?;
+        let refused = server.registry.refused(round)?;
         let refused = refused.into_iter().map(|(teacher, status)| (teacher as usize, status)).collect();
         Ok(Self { server, head, kept, notes: Notes::from_log(&log), refused, is_closed: server.is_closed()? })
     }
 
     /// Returns the number of teachers of the parties whose messages are stored.
     pub(crate) fn received(&self) -> usize {
-        self.kept.keys().map(|&party| self.server.file().round().teachers_of(party)).sum()
+        self.kept.keys().map(|&party| self.server.file.round().teachers_of(party)).sum()
     }
 
-    /// Returns the round.
     pub(crate) fn round(&self) -> RoundId {
-        self.server.file().id()
+        self.server.file.id()
     }
 
     /// Returns whether the outcome for a message is already decided. Then [`Reception::keep`] returns it whether or not
@@ -148,7 +147,7 @@ impl<'a> Reception<'a> {
             }
         }
         if !(update.entries.is_empty() && update.refused.is_empty()) {
-            self.server.registry().receive(self.round(), &update.messages, &update.refused, &update.entries)?;
+            self.server.registry.receive(self.round(), &update.messages, &update.refused, &update.entries)?;
         }
         Ok(outcomes)
     }
@@ -200,7 +199,7 @@ impl<'a> Reception<'a> {
     }
 
     fn receipt(&self, before: LogHead, message: &Admitted) -> Receipt {
-        Receipt::new(before, message.teacher, message.digest, |digest| self.server.identity().sign(digest))
+        Receipt::new(before, message.teacher, message.digest, |digest| self.server.identity.sign(digest))
     }
 }
 

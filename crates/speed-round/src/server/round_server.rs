@@ -1,40 +1,67 @@
 //! The server's side of one round, independent of the transport of messages.
 
-use std::path::Path;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::RoundLog;
-use speed_aggregation::protocol::{SignedResult, TeacherStatus};
-use speed_core::{Digest, NoisePlacement, getters};
+use speed_core::{Circuit, Digest};
 
 use super::admission::{Admission, ProofChecks};
-use super::inbox::{FolderInbox, RegistryInbox};
-use super::labelling::{EvaluatedRound, Labelling, copy_messages, late};
-use super::options::ServerOptions;
-use super::report::{Progress, ServerReport};
 use super::reveal::server_identity;
-use crate::charge::RoundLedger;
 use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::decode_input;
 use crate::identity::Identity;
-use crate::influence::Influence;
 use crate::key_bits::KeyBits;
+use crate::price::{LedgerOptions, RoundLedger};
 use crate::proofs;
+use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
+
+/// The options of a server.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The server's signing key.
+    pub signing_key: PathBuf,
+    /// The student's evaluation key.
+    pub evaluation_key: PathBuf,
+    /// The round's proof key, if the round asks for proofs.
+    pub proof_key: Option<PathBuf>,
+    /// The round's file.
+    pub round: PathBuf,
+    /// The number of teachers that must answer, if more than the round requires.
+    pub min_teachers: Option<usize>,
+    /// The server's registry, which holds sums, answers, results and logs of its rounds.
+    pub registry: PathBuf,
+    /// Whether a missing registry is created, for a key that never answered.
+    pub new_registry: bool,
+    /// The ledger that the round is charged to.
+    pub ledger: LedgerOptions,
+    /// The circuit.
+    pub circuit: Circuit,
+    /// Threads; answers do not depend on it.
+    pub threads: NonZeroUsize,
+    /// The origin of noise and re-randomisation.
+    pub randomness: RoundRandomness,
+    /// A directory for copies of the counted messages, for verifiers ([`verify`](super::verify())). The registry deletes
+    /// messages when the result exists.
+    pub copies: Option<PathBuf>,
+}
 
 /// The server's side of one round: the round's file, the server's keys and the server's registry, which is locked against
 /// other programs.
 pub struct RoundServer {
-    options: ServerOptions,
-    file: RoundFile,
-    identity: Identity,
+    pub(super) options: ServerOptions,
+    pub(crate) file: RoundFile,
+    pub(crate) identity: Identity,
     /// `None` once the result exists; then messages are no longer read.
     checks: Option<ProofChecks>,
-    registry: RoundRegistry,
-    minimum: usize,
+    pub(crate) registry: RoundRegistry,
+    /// The smallest number of teachers whose messages the sum needs.
+    pub(crate) minimum: usize,
 }
 
 impl RoundServer {
@@ -62,25 +89,20 @@ impl RoundServer {
         Ok(server)
     }
 
+    pub(super) fn ledger(&self) -> RoundLedger<'_> {
+        RoundLedger { options: &self.options.ledger, file: &self.file, party: self.identity.key() }
+    }
+
     /// Checks, before messages are accepted, that the round can be charged when its sum is closed. The ledger must be
     /// writable, must have budget for the smallest number of teachers, and must not contain a charge for this round if the
     /// registry has no sum of it.
     fn expect_to_be_charged(&self) -> Result<(), Refused> {
-        let ledger = RoundLedger::of_server(&self.options.ledger, &self.file);
+        let ledger = self.ledger();
         if !self.is_closed()? {
             ledger.expect_uncharged(self.registry.path())?;
         }
         ledger.expect_budget(self.minimum)?;
         ledger.expect_writable()
-    }
-
-    getters! {
-        /// Returns the round's file.
-        pub(crate) file: &RoundFile,
-        /// Returns the smallest number of teachers whose messages the sum needs.
-        pub(crate) minimum: usize,
-        /// Returns the server's signing key.
-        pub(crate) identity: &Identity,
     }
 
     /// Returns the time at which the round was first served, according to the registry. If the registry has no time
@@ -106,102 +128,13 @@ impl RoundServer {
         self.registry.result(self.file.id())
     }
 
-    /// Returns a number that differs after each change of the log.
-    pub(crate) fn changes(&self) -> u64 {
-        self.registry.changes()
-    }
-
-    /// Returns whether the student confirmed that it has the result.
-    pub(crate) fn is_fetched(&self) -> Result<bool, Refused> {
-        self.registry.is_fetched(self.file.id())
-    }
-
-    /// Records that the student has the result.
-    pub(crate) fn note_fetched(&self) -> Result<(), Refused> {
-        self.registry.keep_fetched(self.file.id())
-    }
-
     /// Returns whether the sum is closed, so that new messages are late.
     pub(crate) fn is_closed(&self) -> Result<bool, Refused> {
         Ok(self.registry.sum(self.file.id())?.is_some() || self.result()?.is_some())
     }
 
-    /// Sums the messages that came over a network, computes the encrypted winners, and returns the number of counted
-    /// teachers. No message may be stored during this call: call [`Reception::close`](super::Reception::close) first.
-    pub(crate) fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, Refused> {
-        Ok(self.file.round().teachers_counted(self.evaluate(None, progress)?.result.list().statuses()))
-    }
-
-    /// Sums the messages that came over a network and those of a directory, and computes the encrypted winners, or
-    /// returns the stored result. A step that is in the registry is not repeated.
-    pub(super) fn evaluate(
-        &self,
-        then: Option<&FolderInbox>,
-        progress: &dyn Progress,
-    ) -> Result<EvaluatedRound, Refused> {
-        let inbox = &RegistryInbox { registry: &self.registry, round: self.file.id(), then };
-        if let Some(bytes) = self.result()? {
-            let result = SignedResult::from_bytes(&bytes).map_err(Refused::input(self.registry.path()))?;
-            let counted = self.registry.counted(self.file.id())?;
-            let refused = late(inbox, self.admission(), (result.list().statuses(), &counted), progress)?;
-            return Ok(EvaluatedRound { result, bytes, refused, resumed: self.file.round().shape().queries() });
-        }
-        let labelling = Labelling {
-            file: &self.file,
-            admission: self.admission(),
-            identity: &self.identity,
-            minimum: self.minimum,
-            options: &self.options,
-            inbox,
-            registry: &self.registry,
-            progress,
-        };
-        labelling.run(read_evaluation_key(&self.options.evaluation_key, &self.file)?.expand())
-    }
-
-    /// Copies the counted messages that are in a directory, for a result that exists, if copies are asked for.
-    ///
-    /// # Errors
-    /// If a copy is then missing or cannot be written.
-    pub(super) fn copy_messages(&self, inbox: &FolderInbox) -> Result<(), Refused> {
-        match &self.options.copies {
-            Some(copies) => copy_messages(copies, &self.file, inbox, &self.registry),
-            None => Ok(()),
-        }
-    }
-
-    pub(super) fn registry(&self) -> &RoundRegistry {
-        &self.registry
-    }
-
     pub(super) fn admission(&self) -> Admission<'_> {
         Admission { file: &self.file, checks: self.checks.as_ref() }
-    }
-
-    /// Creates the report of a labelled round whose result was written to `out`.
-    pub(super) fn report(&self, labelled: EvaluatedRound, out: &Path) -> ServerReport {
-        let EvaluatedRound { result, bytes, refused, resumed } = labelled;
-        let list = result.list();
-        let missing = list.statuses().iter().enumerate().filter(|(_, status)| **status == TeacherStatus::Missing);
-        ServerReport {
-            round: self.file.id().to_hex(),
-            name: self.file.name().to_owned(),
-            simulation: list.is_simulation(),
-            queries: list.shape().queries(),
-            teachers: self.file.round().shape().teachers(),
-            parties: self.file.round().parties(),
-            minimum: self.minimum,
-            counted: self.file.round().teachers_counted(list.statuses()),
-            honest_ratio: list.honest_ratio(self.file.round()),
-            proven: self.file.round().proofs().is_some(),
-            one_teacher: Influence::of(&self.file),
-            noise_by_server: list.placement() == NoisePlacement::Central,
-            refused,
-            missing: missing.map(|(teacher, _)| teacher).collect(),
-            resumed,
-            out: out.to_path_buf(),
-            bytes: bytes.len(),
-        }
     }
 }
 

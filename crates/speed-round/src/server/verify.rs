@@ -12,13 +12,13 @@ use speed_aggregation::protocol::{RevealedSeed, SignedResult, Submission, Teache
 use speed_core::{Digest, NoisePlacement};
 
 use super::admission::{Admission, ProofChecks};
-use super::inbox::{FolderInbox, Inbox as _};
-use super::report::Progress;
+use super::inbox::Inbox;
+use super::labelling::Progress;
 use super::round_server::read_evaluation_key;
 use crate::checks::{check_log_signature, expect_result, expect_round, expect_signed, read_signed_result};
 use crate::error::Refused;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, read_input, refused, write_new};
+use crate::files::{Access, decode_input, expect_absent, read_input, refused, visible_files, write_new};
 use crate::identity::Identity;
 use crate::log_form::LogForm;
 use crate::refusal::Refusal;
@@ -212,7 +212,8 @@ impl Claim {
         let mut missing: HashMap<Digest, usize> =
             form.counted.iter().map(|(party, digest)| (*digest, *party)).collect();
         let mut signer = None;
-        let inbox = FolderInbox::open(&options.messages)?;
+        let files = visible_files(&options.messages)?;
+        let inbox = Inbox { network: None, files: &files };
         let refused = inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, _| match missing
             .remove(&Digest::of(bytes))
         {
@@ -289,9 +290,6 @@ impl<'a> Signer<'a> {
 }
 
 /// Returns the teacher that signed a verification of the result with this SHA-256.
-///
-/// # Errors
-/// If it is of another round or result, or no teacher of the round signed it.
 pub(crate) fn check_verification(
     verification: &Verification,
     file: &RoundFile,

@@ -8,7 +8,9 @@ use speed_aggregation::protocol::Submission;
 use speed_round::server::{ServerOptions, ServerReport};
 use speed_round::student;
 
-use crate::common::{RoundFolder, SEED, Silent, identity, keys, noise, numbered, reasons, refused, says, terms};
+use crate::common::{
+    RoundFolder, Silent, identity, keys, noise, numbered, reasons, refused, round_options, says, terms,
+};
 use crate::faults::seal;
 
 /// Reads the message that a teacher sends.
@@ -113,9 +115,9 @@ fn with_proofs_neither_a_probe_nor_a_copy_is_counted() {
     let other = RoundFolder::new(&terms("other", 2, 2));
     let options = ServerOptions { proof_key: Some(other.path("round.toml")), ..fresh() };
     says(folder.aggregate_with(&options, &Silent), "expected a proof key");
-    let again =
-        student::write_proof_key(&terms("again", 2, 2), &keys().join("public.key"), &folder.path("proof.key"), SEED);
-    refused(again, 4, "");
+    let options = round_options(&keys().join("public.key"), &folder.path("again.toml"));
+    let options = student::RoundOptions { proof_key: Some(folder.path("proof.key")), ..options };
+    refused(student::round(&terms("again", 2, 2), &options), 4, "");
 }
 
 /// A check of proofs takes time, so a teacher that sends many messages must not cause many checks.

@@ -13,18 +13,19 @@ use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use speed_accountant::{Delta, PriceLimit};
 use speed_aggregation::log::RoundLog;
-use speed_aggregation::protocol::{RevealedSeed, SignedResult};
+use speed_aggregation::protocol::{RevealedSeed, Signature, SignedResult};
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::fixture::{copy_folder, fixture_of_this_test};
 use speed_core::{Circuit, Classes, Digest, NoisePlacement, RandomnessKind};
-use speed_round::server::{self, Progress, Refusal, ServerOptions, ServerReport};
+use speed_round::server::{self, Progress, Reception, Refusal, RoundServer, ServerOptions, ServerReport};
 use speed_round::teacher::{self, TeacherOptions, TeacherReport};
-use speed_round::{Identity, LedgerOptions, Party, Refused, Roster, RoundFile, RoundRandomness, Terms, student};
+use speed_round::{
+    Identity, LedgerOptions, LogCheckOptions, Party, Refused, Roster, RoundFile, RoundRandomness, Terms, student,
+};
 use tempfile::TempDir;
 
 pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
 
-/// The randomness of a real round.
 pub(crate) const REAL: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
 
 /// A directory with the student's keys.
@@ -47,7 +48,10 @@ fn proven(terms: &Terms, public: &Path, out: &Path) -> Result<RoundFile, Refused
     let (shape, bits) = (unproven.round().shape(), unproven.round().proof_range().bits());
     let name = format!("proof-key-{}-{}-{bits}", shape.queries(), shape.classes());
     let made = fixture_of_this_test(&name, |folder| {
-        student::write_proof_key(terms, public, &folder.join("proof.key"), SEED).expect("a proof key");
+        let terms = Terms { opener: None, randomness: RandomnessKind::Simulation, ..terms.clone() };
+        let options = round_options(public, &folder.join("round.toml"));
+        let options = student::RoundOptions { proof_key: Some(folder.join("proof.key")), ..options };
+        student::round(&terms, &options).expect("a proof key");
     });
     let key = fs::read(made.join("proof.key")).expect("a proof key");
     let file = student::terms(&Terms { proofs: Some(Digest::of(&key)), ..terms.clone() }, public, out)?;
@@ -80,9 +84,19 @@ pub(crate) fn identity(teacher: usize) -> Identity {
     Identity::read(&key_of(teacher)).expect("a key")
 }
 
-/// Returns the identity of the server.
 pub(crate) fn server_identity() -> Identity {
     Identity::read(&signing_key("server")).expect("a key")
+}
+
+/// Signs as the server.
+pub(crate) fn as_server(digest: Digest) -> Signature {
+    server_identity().sign(digest)
+}
+
+/// Gives a server a teacher's message as one that came over the network. Returns whether the server keeps it.
+pub(crate) fn receive(server: &RoundServer, teacher: usize, message: Vec<u8>) -> bool {
+    let message = server.check_message(message, identity(teacher).key()).expect("its own");
+    Reception::open(server).expect("readable").keep(&[message], &[]).expect("decided")[0].is_ok()
 }
 
 fn party(name: &str) -> Party {
@@ -269,7 +283,12 @@ impl RoundFolder {
         RevealedSeed::from_bytes(&self.bytes("seed")).expect("whole")
     }
 
-    /// Returns a message of a teacher for this round.
+    /// Returns the options that check this log as the teacher of a message of the inbox.
+    pub(crate) fn log_check(&self, message: &str, log: &str) -> LogCheckOptions {
+        let (round, message, log) = (self.path("round.toml"), self.inbox(message), self.path(log));
+        LogCheckOptions { round, message, receipt: None, log, verification: None }
+    }
+
     pub(crate) fn message(&self, teacher: usize, labels: &[u8]) -> Vec<u8> {
         let path = self.path("message");
         let _ = fs::remove_file(&path);

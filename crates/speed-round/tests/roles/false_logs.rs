@@ -6,7 +6,7 @@ use speed_round::server::{self, VerifyReport};
 use speed_round::teacher::{self, TeacherOptions};
 use speed_round::{LogCheckOptions, Refused, check_log};
 
-use crate::common::{REAL, RoundFolder, Silent, identity, says, server_identity};
+use crate::common::{REAL, RoundFolder, Silent, as_server, receive, says};
 use crate::lying_server::{
     QUERIES, answered, evaluate, evaluated, real_terms, server_options, sign_verification, verify_options,
 };
@@ -18,7 +18,7 @@ fn entries_of(folder: &RoundFolder) -> Vec<LogEntry> {
 
 /// Writes a log of these entries, which the server signed.
 fn write_log(folder: &RoundFolder, entries: &[LogEntry]) {
-    let log = RoundLog::new(folder.file.id(), entries.to_vec(), |digest| server_identity().sign(digest));
+    let log = RoundLog::new(folder.file.id(), entries.to_vec(), as_server);
     folder.write("false.log", log.to_bytes());
 }
 
@@ -31,14 +31,7 @@ fn verified(folder: &RoundFolder, entries: &[LogEntry]) -> VerifyReport {
 
 /// Checks the log that was written last as teacher 1, whose message all of these logs count.
 fn checked(folder: &RoundFolder) -> Result<usize, Refused> {
-    let checked = check_log(&LogCheckOptions {
-        round: folder.path("round.toml"),
-        message: folder.inbox("1"),
-        receipt: None,
-        log: folder.path("false.log"),
-        verification: None,
-    });
-    checked.map(|report| report.teachers_counted)
+    check_log(&folder.log_check("1", "false.log")).map(|report| report.teachers_counted)
 }
 
 /// A server gives teacher 2 a receipt, sums the messages of the others, and shows the verifier a log of that sum. Alone, the verifier
@@ -49,13 +42,8 @@ fn two_logs_of_a_server_are_told_apart_by_the_verification() {
     let honest = entries_of(&folder);
     sign_verification(&folder, 1, "verification");
     let check = |log: &str| {
-        check_log(&LogCheckOptions {
-            round: folder.path("round.toml"),
-            message: folder.inbox("2"),
-            receipt: None,
-            log: folder.path(log),
-            verification: Some(folder.path("verification")),
-        })
+        let verification = Some(folder.path("verification"));
+        check_log(&LogCheckOptions { verification, ..folder.log_check("2", log) })
     };
     assert_eq!(check("result.log").expect("the verifier's log").teachers_counted, 3);
     // The same entries without a result, and with another result.
@@ -150,8 +138,7 @@ fn a_log_with_refused_and_second_and_received_messages_convicts_no_server() {
     teacher::answer(&TeacherOptions { randomness: REAL, registry, ledger, ..options }).expect("valid");
     // The message of teacher 2 comes over the network as well.
     let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
-    let message = round.check_message(folder.bytes("inbox/2"), identity(2).key()).expect("its own");
-    assert!(server::Reception::open(&round).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
+    assert!(receive(&round, 2, folder.bytes("inbox/2")));
     drop(round);
     evaluate(&folder);
     let entries = entries_of(&folder);
@@ -188,23 +175,17 @@ fn a_later_log_of_an_honest_server_begins_with_the_entries_of_an_earlier_one() {
     let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
     let log = || round.log().expect("a registry").to_bytes();
     let mut logs = vec![log()];
-    let mut reception = server::Reception::open(&round).expect("readable");
     for teacher in [2, 0] {
-        let message = folder.bytes(&format!("inbox/{teacher}"));
-        let message = round.check_message(message, identity(teacher).key()).expect("its own");
-        assert!(reception.keep(&[message], &[]).expect("kept")[0].is_ok());
+        assert!(receive(&round, teacher, folder.bytes(&format!("inbox/{teacher}"))));
         logs.push(log());
         assert_eq!(logs.last(), Some(&log()), "the same file for all hospitals");
     }
-    drop(reception);
     drop(round);
     evaluate(&folder);
     logs.push(folder.bytes("result.log"));
     // After the result it does not grow.
     let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
-    let message = round.check_message(folder.bytes("inbox/1"), identity(1).key()).expect("its own");
-    let mut reception = server::Reception::open(&round).expect("readable");
-    assert!(reception.keep(&[message], &[]).expect("decided")[0].is_err());
+    assert!(!receive(&round, 1, folder.bytes("inbox/1")));
     assert_eq!(logs.last(), Some(&round.log().expect("a registry").to_bytes()));
     for (index, later) in logs.iter().enumerate() {
         for earlier in &logs[..index] {

@@ -13,7 +13,7 @@ use speed_round::opener::{self, OpenerOptions, OpenerReport, ShareState};
 use speed_round::server::{self, VerifyOptions};
 use speed_round::{Refused, RoundFile, RoundRandomness, RoundRegistry, Terms, student, teacher};
 
-use crate::common::{RoundFolder, SEED, Silent, assert_mode, identity, key_of, keys, refused, server_identity, terms};
+use crate::common::{RoundFolder, SEED, Silent, as_server, assert_mode, identity, key_of, keys, refused, terms};
 use crate::faults::seal;
 use crate::lying_server::{evaluated, reveal_options, verify_options};
 
@@ -73,7 +73,7 @@ pub(crate) fn sign_result(folder: &RoundFolder) {
         .collect();
     let statuses = vec![TeacherStatus::Counted; 3];
     let list = AnswerList::new(folder.file.round(), folder.file.key(), statuses, &answers).expect("in order");
-    let result = SignedResult::new(list, template.sum(), |digest| server_identity().sign(digest)).to_bytes();
+    let result = SignedResult::new(list, template.sum(), as_server).to_bytes();
     sign_verification(folder, OPENER, OPENER, Digest::of(&result), "verification");
     folder.write("result", result);
 }
@@ -261,7 +261,7 @@ fn probing(folder: &RoundFolder) -> Vec<u8> {
         .collect();
     let statuses = result.list().statuses().to_vec();
     let list = AnswerList::new(folder.file.round(), folder.file.key(), statuses, &answers).expect("in order");
-    SignedResult::new(list, result.sum(), |digest| server_identity().sign(digest)).to_bytes()
+    SignedResult::new(list, result.sum(), as_server).to_bytes()
 }
 
 #[test]

@@ -20,8 +20,8 @@ use speed_round::{Refused, Roster, Terms, hash_file, student};
 
 use crate::attacks::resigned;
 use crate::common::{
-    Dies, REAL, RoundFolder, Silent, assert_mode, identity, key_of, keys, noise, numbered, refused, says,
-    server_identity, signing_key, terms,
+    Dies, REAL, RoundFolder, Silent, as_server, assert_mode, identity, key_of, keys, noise, numbered, receive, refused,
+    says, signing_key, terms,
 };
 use crate::faults::seal;
 
@@ -135,12 +135,11 @@ fn sign_as_server(
     mut entries: Vec<LogEntry>,
     seed: (ExactCircuit, AnswerSeed),
 ) {
-    let server = server_identity();
-    let result = SignedResult::new(list, sum, |digest| server.sign(digest)).to_bytes();
+    let result = SignedResult::new(list, sum, as_server).to_bytes();
     let end = [(LogEvent::Closed, sum), (LogEvent::Result, Digest::of(&result))];
     entries.extend(end.map(|(event, digest)| LogEntry::of_round(event, digest)));
-    let log = RoundLog::new(folder.file.id(), entries, |digest| server.sign(digest));
-    let seed = RevealedSeed::new(folder.file.id(), Digest::of(&result), seed, |digest| server.sign(digest));
+    let log = RoundLog::new(folder.file.id(), entries, as_server);
+    let seed = RevealedSeed::new(folder.file.id(), Digest::of(&result), seed, as_server);
     folder.write("result", result);
     folder.write("result.log", log.to_bytes());
     folder.write("seed", seed.to_bytes());
@@ -242,12 +241,11 @@ fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
     let statuses = honest.list().statuses().to_vec();
     let list = AnswerList::new(folder.file.round(), honest.list().key(), statuses, &answers).expect("all answers");
     let own = Digest::of(server.state().expect("closed"));
-    let server = server_identity();
     for (sum, differs) in [(honest.sum(), false), (own, true)] {
         lie(&folder, list.clone(), sum);
         let digest = Digest::of(folder.bytes("result"));
         let parts = (ExactCircuit::Tournament, seed.clone());
-        let seed = RevealedSeed::new(folder.file.id(), digest, parts, |digest| server.sign(digest));
+        let seed = RevealedSeed::new(folder.file.id(), digest, parts, as_server);
         folder.write("seed", seed.to_bytes());
         let report = verify(&folder);
         assert_eq!((report.honest, report.sum_differs, report.log_differs), (false, differs, false), "{report:?}");
@@ -260,9 +258,8 @@ fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
 fn a_server_that_signs_another_seed_is_convicted_by_it_alone() {
     let folder = evaluated();
     let seed = folder.seed();
-    let server = server_identity();
     let parts = (seed.circuit(), AnswerSeed::from_bytes([5; 32]));
-    let wrong = RevealedSeed::new(seed.round(), seed.result(), parts, |digest| server.sign(digest));
+    let wrong = RevealedSeed::new(seed.round(), seed.result(), parts, as_server);
     folder.write("seed", wrong.to_bytes());
     let report = verify(&folder);
     assert!(!report.honest && !report.sum_differs && !report.log_differs && report.refused.is_empty(), "{report:?}");
@@ -370,8 +367,7 @@ fn two_results_and_incomplete_files_are_told_apart() {
     fails("expected a revealed seed", &|options| options.seed = folder.path("result"));
     // A log from before the result.
     let log = folder.log();
-    let server = server_identity();
-    let signed = |entries: Vec<LogEntry>| RoundLog::new(log.round(), entries, |digest| server.sign(digest)).to_bytes();
+    let signed = |entries: Vec<LogEntry>| RoundLog::new(log.round(), entries, as_server).to_bytes();
     let count = log.entries().len();
     folder.write("early.log", signed(log.entries()[..count - 1].to_vec()));
     fails("ends before the result", &|options| options.log = folder.path("early.log"));
@@ -447,8 +443,7 @@ fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them
     let folder = answered("copies");
     // Teacher 2 sends its message over the network only.
     let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
-    let message = round.check_message(folder.bytes("inbox/2"), identity(2).key()).expect("its own");
-    assert!(server::Reception::open(&round).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
+    assert!(receive(&round, 2, folder.bytes("inbox/2")));
     drop(round);
     fs::remove_file(folder.inbox("2")).expect("a message");
     let without = ServerOptions { copies: None, ..server_options(&folder) };
@@ -629,7 +624,7 @@ fn known_pictures_are_mixed_in_a_secret_order() {
     assert_eq!(mixed("first", "known.csv").expect("a list"), (42, 2));
     assert_eq!(mixed("second", "known.csv").expect("a list"), (42, 2));
     let read = |name: &str| {
-        let list = speed_round::NamedQueries::parse(&fs::read(path(name)).expect("a list")).expect("a list");
+        let list = speed_core::vote_files::NamedQueries::parse(&fs::read(path(name)).expect("a list")).expect("a list");
         list.names().to_vec()
     };
     let (first, second) = (read("first"), read("second"));

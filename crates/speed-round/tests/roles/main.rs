@@ -2,6 +2,8 @@
 
 mod attacks;
 mod common;
+mod damaged_files;
+mod decoders;
 mod false_logs;
 mod faults;
 mod joint;

@@ -4,7 +4,7 @@
 use speed_aggregation::PrivacyNoise;
 use speed_core::{NoisePlacement, Randomness, RandomnessKind};
 use speed_mechanism::{Binomial, DiscreteLaplace, HonestRatio, InverseScale, Mechanism};
-use speed_round::{RoundRandomness, teacher};
+use speed_round::{RoundRandomness, Terms, teacher};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use crate::common::{RoundFolder, noise, terms};
@@ -34,32 +34,24 @@ fn p_value(draws: &[i64], reach: i64, pmf: impl Fn(i64) -> f64) -> f64 {
     ChiSquared::new((observed.len() - 1) as f64).expect("at least one degree of freedom").sf(statistic)
 }
 
-#[test]
-fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
-    let gamma = InverseScale::new(0.3).expect("valid");
-    let teachers = 40;
-    let mut terms = terms("noise", 5_000, teachers);
-    (terms.noise, terms.randomness) = (noise(0.3), RandomnessKind::OperatingSystem);
-    let folder = RoundFolder::new(&terms);
-    let labels = vec![1_u8; 5_000];
+/// Compares the sums of the shares of 40 teachers, and of 30 of them, with the accountant's probabilities of 0 to 8 by the honest ratio. A share is
+/// at most `largest` in absolute value.
+fn follows(terms: &Terms, largest: i64, table: impl Fn(HonestRatio) -> Vec<f64>) {
+    let folder = RoundFolder::new(terms);
     let mut all = vec![0; folder.file.round().values()];
     let mut most = all.clone();
-    for teacher in 0..teachers {
+    for teacher in 0..40 {
         let values =
-            teacher::values(&folder.file, &labels, teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
-        for (value, (all, most)) in values.iter().zip(all.iter_mut().zip(&mut most)) {
-            *all += value;
-            *most += if teacher < 30 { *value } else { 0 };
+            teacher::values(&folder.file, &[1_u8; 5_000], teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
+        for (i, value) in values.iter().enumerate() {
+            // The votes are known: all for class 1.
+            let share = value - i64::from(i % 3 == 1);
+            assert!(share.abs() <= largest, "{share}");
+            all[i] += share;
+            most[i] += if teacher < 30 { share } else { 0 };
         }
     }
-    // The votes are known: all for class 1.
-    let less_votes = |sums: &[i64], votes: i64| -> Vec<i64> {
-        sums.iter().enumerate().map(|(i, sum)| sum - if i % 3 == 1 { votes } else { 0 }).collect()
-    };
-    let (all, most) = (less_votes(&all, 40), less_votes(&most, 30));
-    let exact = |tau: f64| DiscreteLaplace::of_class(gamma, HonestRatio::new(tau).expect("a ratio"));
-    let table = |tau: f64| (0..=8).map(|k| exact(tau).lattice(8).log_pmf(k).exp()).collect::<Vec<f64>>();
-    let (full, part) = (table(1.0), table(0.75));
+    let [full, part] = [1.0, 0.75].map(|tau| table(HonestRatio::new(tau).expect("a ratio")));
     let p = |draws: &[i64], table: &[f64]| p_value(draws, 8, |k| table[k.unsigned_abs() as usize]);
     assert!(p(&all, &full) > FALSE_ALARM, "all teachers: {:e}", p(&all, &full));
     // 30 of 40 teachers have the noise of an honest ratio of 0.75, and the test can distinguish it from an honest ratio
@@ -68,34 +60,24 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
     assert!(p(&most, &full) < FALSE_ALARM && p(&all, &part) < FALSE_ALARM);
 }
 
+fn terms_with(noise: PrivacyNoise) -> Terms {
+    Terms { noise, randomness: RandomnessKind::OperatingSystem, ..terms("noise", 5_000, 40) }
+}
+
+#[test]
+fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
+    let gamma = InverseScale::new(0.3).expect("valid");
+    let pmf = |tau, k| DiscreteLaplace::of_class(gamma, tau).lattice(8).log_pmf(k).exp();
+    follows(&terms_with(noise(0.3)), i64::MAX, |tau| (0..=8).map(|k| pmf(tau, k)).collect());
+}
+
 #[test]
 fn sums_of_the_teachers_shares_follow_the_binomial_of_the_accountant() {
-    let teachers = 40;
-    let mut terms = terms("binomial", 5_000, teachers);
-    terms.noise = PrivacyNoise::of_coins(2, teachers).expect("valid");
-    terms.randomness = RandomnessKind::OperatingSystem;
-    let folder = RoundFolder::new(&terms);
-    let mut sums = vec![0; folder.file.round().values()];
-    let mut most = sums.clone();
-    for teacher in 0..teachers {
-        let values =
-            teacher::values(&folder.file, &[1_u8; 5_000], teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
-        for (i, value) in values.iter().enumerate() {
-            // The votes are known: all for class 1.
-            let share = value - i64::from(i % 3 == 1);
-            assert!((-1..=1).contains(&share), "two coins, counted from one head");
-            sums[i] += share;
-            most[i] += if teacher < 30 { share } else { 0 };
-        }
-    }
-    let Mechanism::Binomial { coins } = terms.noise.mechanism() else { unreachable!("binomial noise") };
-    let exact = |tau: f64| {
-        let lattice = Binomial::of_class(coins, HonestRatio::new(tau).expect("a ratio")).lattice(20);
-        move |k| lattice.log_pmf(k).exp()
-    };
-    assert!(p_value(&sums, 8, exact(1.0)) > FALSE_ALARM, "all teachers");
-    assert!(p_value(&most, 8, exact(0.75)) > FALSE_ALARM, "30 of 40 teachers");
-    assert!(p_value(&most, 8, exact(1.0)) < FALSE_ALARM && p_value(&sums, 8, exact(0.75)) < FALSE_ALARM);
+    let noise = PrivacyNoise::of_coins(2, 40).expect("valid");
+    let Mechanism::Binomial { coins } = noise.mechanism() else { unreachable!("binomial noise") };
+    let pmf = |tau, k| Binomial::of_class(coins, tau).lattice(20).log_pmf(k).exp();
+    // Two coins, counted from one head.
+    follows(&terms_with(noise), 1, |tau| (0..=8).map(|k| pmf(tau, k)).collect());
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn exact_terms(name: &str) -> Terms {
 }
 
 /// A real joint round with proofs, whose result the opener verified. The keys come from a seed, but the shares do not say so.
-fn real_round() -> RoundFolder {
+pub(crate) fn real_round() -> RoundFolder {
     RoundFolder::made_once("real", || {
         let folder = RoundFolder::with_proofs(&exact_terms("real"));
         // Two of three, because proofs take time.
@@ -48,7 +48,6 @@ fn copy_real_share(folder: &RoundFolder, name: &str) {
     });
 }
 
-/// Copies a share with a change.
 fn copy_share(folder: &RoundFolder, name: &str, change: impl FnOnce(&mut [u8])) {
     let mut bytes = fs::read(shares().join(name)).expect("a share");
     change(&mut bytes);

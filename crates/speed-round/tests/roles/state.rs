@@ -14,7 +14,7 @@ use speed_round::teacher::{self, TeacherOptions};
 use speed_round::{LogCheckOptions, RoundRegistry, check_log};
 
 use crate::common::{
-    Dies, REAL, RoundFolder, SEED, Silent, identity, noise, reasons, refused, says, server_identity, terms,
+    Dies, REAL, RoundFolder, SEED, Silent, as_server, noise, reasons, receive, refused, says, server_identity, terms,
 };
 
 /// Creates a round with central noise, so that drawing it twice would be visible.
@@ -99,11 +99,8 @@ fn a_round_is_evaluated_once() {
 #[test]
 fn the_same_message_by_two_ways_counts_once_and_is_no_second_one() {
     let folder = round_folder("two ways");
-    let bytes = folder.bytes("inbox/teacher-0.msg");
-    let from = identity(0).key();
     let server = server::RoundServer::open(folder.options()).expect("fitting files");
-    let message = server.check_message(bytes, from).expect("its own");
-    assert!(server::Reception::open(&server).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
+    assert!(receive(&server, 0, folder.bytes("inbox/teacher-0.msg")));
     drop(server);
     let report = folder.aggregate().expect("enough");
     assert_eq!((report.counted, reasons(&report)), (2, vec![]));
@@ -147,27 +144,20 @@ fn the_signed_log_records_which_messages_were_counted() {
 #[test]
 fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
     let folder = round_folder("receipt");
-    let server = server_identity();
     let message = |teacher: usize| folder.bytes(&format!("inbox/teacher-{teacher}.msg"));
     let received = |teacher: usize| LogEntry::of_message(LogEvent::Received, teacher, Digest::of(message(teacher)));
     let (empty, round) = (LogHead::empty(folder.file.id()), folder.file.id());
-    let sign = |digest| server.sign(digest);
-    let receipt = |before: LogHead, teacher: usize| Receipt::new(before, teacher, Digest::of(message(teacher)), sign);
+    let receipt =
+        |before: LogHead, teacher: usize| Receipt::new(before, teacher, Digest::of(message(teacher)), as_server);
     let check = |receipt: Receipt, entries: &[LogEntry]| {
         folder.write("receipt", receipt.to_bytes());
-        folder.write("log", RoundLog::new(round, entries.to_vec(), sign).to_bytes());
-        let checked = check_log(&LogCheckOptions {
-            round: folder.path("round.toml"),
-            message: folder.inbox("teacher-1.msg"),
-            receipt: Some(folder.path("receipt")),
-            log: folder.path("log"),
-            verification: None,
-        });
+        folder.write("log", RoundLog::new(round, entries.to_vec(), as_server).to_bytes());
+        let options = folder.log_check("teacher-1.msg", "log");
+        let checked = check_log(&LogCheckOptions { receipt: Some(folder.path("receipt")), ..options });
         checked.map(|report| report.received)
     };
     let refused = |receipt: Receipt, entries: &[LogEntry], words: &str| {
-        let error = check(receipt, entries).expect_err(words).to_string();
-        assert!(error.contains(words), "{words}: {error}");
+        says(check(receipt, entries), words);
     };
     let (zero, one) = (received(0), received(1));
     let genuine = receipt(empty.then(&zero), 1);
@@ -301,13 +291,9 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 fn the_registry_deletes_messages_sum_and_answers_when_it_stores_the_result() {
     let folder = round_folder("noise on disk");
     let server = server::RoundServer::open(folder.options()).expect("fitting files");
-    let mut reception = server::Reception::open(&server).expect("readable");
     for teacher in 0..2 {
-        let bytes = folder.bytes(&format!("inbox/teacher-{teacher}.msg"));
-        let message = server.check_message(bytes, identity(teacher).key()).expect("its own");
-        assert!(reception.keep(&[message], &[]).expect("kept")[0].is_ok());
+        assert!(receive(&server, teacher, folder.bytes(&format!("inbox/teacher-{teacher}.msg"))));
     }
-    drop(reception);
     drop(server);
     let randomness = SEED.server_noise(folder.file.id());
     let share = folder.file.noise().share_of(1).expect("one party");

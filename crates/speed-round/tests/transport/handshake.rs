@@ -12,19 +12,6 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::support::{AGES, SERVER, STRANGER, Server, TEACHER, fetch, key, patient, public, read_to_end, tls};
 
-#[tokio::test]
-async fn a_known_client_is_known_by_its_key() {
-    let server = Server::start(patient()).await;
-    let mut client = server.connect(TEACHER).await.expect("a connection");
-    for _ in 0..3 {
-        let reply = fetch(&mut client, "/key").await.expect("a reply");
-        assert_eq!((reply.status, reply.body), (200, public(TEACHER).to_vec()));
-    }
-    assert_eq!((server.counters.accepted(), server.counters.open()), (1, 1));
-    drop(client);
-    server.until("closed", |counters| counters.open() == 0).await;
-}
-
 // On separate threads, client and server run concurrently, as on two machines.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_client_hears_that_it_is_not_on_the_roster() {
@@ -37,7 +24,7 @@ async fn an_unknown_client_hears_that_it_is_not_on_the_roster() {
     assert!(matches!(upload, Err(ClientError::NotOnRoster)), "{upload:?}");
     // And if it was told long before its first request.
     let mut client = server.connect(STRANGER).await.expect("the client's part of the handshake");
-    server.until("refused", |counters| counters.refused_handshake() == 3).await;
+    server.until("refused", |counters| counters.refused_handshake.get() == 3).await;
     let late = fetch(&mut client, "/key").await;
     assert!(matches!(late, Err(ClientError::NotOnRoster)), "{late:?}");
     let again = fetch(&mut client, "/key").await;
@@ -49,7 +36,7 @@ async fn an_unknown_client_hears_that_it_is_not_on_the_roster() {
 async fn a_refused_client_can_write_until_it_has_read_why() {
     let server = Server::start(patient()).await;
     let mut stream = server.connect_tls(STRANGER).await;
-    server.until("refused", |counters| counters.refused_handshake() == 1).await;
+    server.until("refused", |counters| counters.refused_handshake.get() == 1).await;
     // If the server had closed its socket, the first write would cause a reset, and one of the others would fail.
     for _ in 0..20 {
         stream.write_all(&[0; 1000]).await.expect("the server reads on");
@@ -67,7 +54,7 @@ async fn a_client_refuses_another_server_and_says_which() {
     let refused = Client::connect(&server.address.to_string(), Arc::new(tls), AGES).await;
     let Err(ClientError::WrongServer { reason }) = refused else { panic!("{refused:?}") };
     assert_eq!(reason, "expected the key ca93ac1705187071, found 8a88e3dd7409f195");
-    server.until("refused", |counters| counters.refused_handshake() == 1).await;
+    server.until("refused", |counters| counters.refused_handshake.get() == 1).await;
     server.expect_service().await;
 }
 
@@ -105,25 +92,20 @@ async fn plain_text_and_garbage_do_not_hurt() {
         let answer = read_to_end(stream).await;
         assert!(answer.len() <= 7, "no more than an alert: {answer:?}");
     }
-    server.until("refused", |counters| counters.refused_handshake() == 4).await;
+    server.until("refused", |counters| counters.refused_handshake.get() == 4).await;
     server.expect_service().await;
 }
 
 #[tokio::test]
 async fn a_client_of_tls_1_2_is_refused() {
-    // A ClientHello (RFC 5246, section 7.4.1.2) with ECDHE-ECDSA-AES128-GCM-SHA256 and the necessary extensions.
-    let extensions = [
-        [0, 10, 0, 4, 0, 2, 0, 29].as_slice(), // supported_groups: x25519
-        &[0, 11, 0, 2, 1, 0],                  // ec_point_formats: uncompressed
-        &[0, 13, 0, 6, 0, 4, 8, 7, 4, 3],      // signature_algorithms: ed25519, ecdsa_secp256r1_sha256
-        &[0, 23, 0, 0],                        // extended_master_secret
-    ]
-    .concat();
-    let start = [[3, 3].as_slice(), &[9; 32], &[0], &[0, 2, 0xc0, 0x2b], &[1, 0]].concat();
-    let body = [start, vec![0, byte(extensions.len())], extensions].concat();
-    let message = [vec![1, 0, 0, byte(body.len())], body].concat();
-    let record = [vec![22, 3, 1, 0, byte(message.len())], message].concat();
-
+    // With ECDHE-ECDSA-AES128-GCM-SHA256 and the necessary extensions.
+    let extensions: [&[u8]; 4] = [
+        &[0, 10, 0, 4, 0, 2, 0, 29],      // supported_groups: x25519
+        &[0, 11, 0, 2, 1, 0],             // ec_point_formats: uncompressed
+        &[0, 13, 0, 6, 0, 4, 8, 7, 4, 3], // signature_algorithms: ed25519, ecdsa_secp256r1_sha256
+        &[0, 23, 0, 0],                   // extended_master_secret
+    ];
+    let record = client_hello([0xc0, 0x2b], &extensions);
     let server = Server::start(patient()).await;
     let mut stream = server.connect_tcp().await;
     stream.write_all(&record).await.expect("written");
@@ -133,8 +115,14 @@ async fn a_client_of_tls_1_2_is_refused() {
     assert_eq!(answer, [21, 3, 3, 0, 2, 2, 70]);
 }
 
-fn byte(length: usize) -> u8 {
-    u8::try_from(length).expect("a short message")
+/// Returns a ClientHello (RFC 5246, section 7.4.1.2; RFC 8446, section 4.1.2) with one cipher suite.
+fn client_hello(suite: [u8; 2], extensions: &[&[u8]]) -> Vec<u8> {
+    let byte = |length: usize| u8::try_from(length).expect("a short message");
+    let extensions = extensions.concat();
+    let start = [[3, 3].as_slice(), &[9; 32], &[0], &[0, 2], &suite, &[1, 0]].concat();
+    let body = [start, vec![0, byte(extensions.len())], extensions].concat();
+    let message = [vec![1, 0, 0, byte(body.len())], body].concat();
+    [vec![22, 3, 1, 0, byte(message.len())], message].concat()
 }
 
 #[tokio::test]
@@ -147,7 +135,7 @@ async fn a_client_with_certificates_is_refused() {
         .with_no_client_auth();
     let refused = Client::connect(&server.address.to_string(), Arc::new(tls), AGES).await;
     assert!(matches!(refused, Err(ClientError::Handshake { .. })), "{refused:?}");
-    server.until("refused", |counters| counters.refused_handshake() == 1).await;
+    server.until("refused", |counters| counters.refused_handshake.get() == 1).await;
 }
 
 #[tokio::test]
@@ -174,25 +162,21 @@ async fn a_client_proves_its_key_and_does_not_only_name_it() {
     let mut client = connected.expect("the client's part of the handshake");
     let refused = client.request(Method::GET, "/key", &[], Bytes::new(), 100).await;
     assert!(matches!(refused, Err(ClientError::Handshake { .. })), "{refused:?}");
-    server.until("refused", |counters| counters.refused_handshake() == 1).await;
+    server.until("refused", |counters| counters.refused_handshake.get() == 1).await;
 }
 
-/// A ClientHello (RFC 8446, section 4.1.2) of version 1.3 that supports one group of key exchange and sends no share yet.
+/// A ClientHello of version 1.3 that supports one group of key exchange and sends no share yet.
 fn hello_with_group(group: u16) -> Vec<u8> {
     let [high, low] = group.to_be_bytes();
-    let extensions = [
-        [0, 10, 0, 4, 0, 2, high, low].as_slice(), // supported_groups
-        &[0, 13, 0, 4, 0, 2, 8, 7],                // signature_algorithms: ed25519
-        &[0, 43, 0, 3, 2, 3, 4],                   // supported_versions: 1.3
-        &[0, 51, 0, 2, 0, 0],                      // key_share: none
-        &[0, 19, 0, 2, 1, 2],                      // client_certificate_type: raw public key
-        &[0, 20, 0, 2, 1, 2],                      // server_certificate_type: raw public key
-    ]
-    .concat();
-    let start = [[3, 3].as_slice(), &[9; 32], &[0], &[0, 2, 0x13, 0x01], &[1, 0]].concat();
-    let body = [start, vec![0, byte(extensions.len())], extensions].concat();
-    let message = [vec![1, 0, 0, byte(body.len())], body].concat();
-    [vec![22, 3, 1, 0, byte(message.len())], message].concat()
+    let extensions: [&[u8]; 6] = [
+        &[0, 10, 0, 4, 0, 2, high, low], // supported_groups
+        &[0, 13, 0, 4, 0, 2, 8, 7],      // signature_algorithms: ed25519
+        &[0, 43, 0, 3, 2, 3, 4],         // supported_versions: 1.3
+        &[0, 51, 0, 2, 0, 0],            // key_share: none
+        &[0, 19, 0, 2, 1, 2],            // client_certificate_type: raw public key
+        &[0, 20, 0, 2, 1, 2],            // server_certificate_type: raw public key
+    ];
+    client_hello([0x13, 0x01], &extensions)
 }
 
 #[tokio::test]

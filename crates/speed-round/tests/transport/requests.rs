@@ -91,7 +91,7 @@ async fn a_panicking_handler_takes_only_its_connection_along() {
     let server = Server::start(patient()).await;
     let broken = server.get(TEACHER, "/panic").await;
     assert!(matches!(broken, Err(ClientError::BrokenOff { .. })), "{broken:?}");
-    server.until("closed", |counters| counters.open() == 0).await;
+    server.until("closed", |counters| counters.open.get() == 0).await;
     server.expect_service().await;
 }
 
@@ -105,14 +105,14 @@ async fn a_stopping_server_lets_a_running_request_end() {
     let slow = tokio::spawn(async move { fetch(&mut client, "/slow").await });
     server.started.notified().await;
     server.stop.send(true).expect("a running server");
-    server.until("down to the running request", |counters| counters.open() == 1).await;
+    server.until("down to the running request", |counters| counters.open.get() == 1).await;
     assert!(!server.running.is_finished());
     let refused = server.connect(TEACHER).await;
     assert!(matches!(refused, Err(ClientError::Connect { .. } | ClientError::BrokenOff { .. })), "{refused:?}");
     server.release.notify_one();
     assert_eq!(slow.await.expect("a client").expect("a reply").body, b"done");
     tokio::time::timeout(AGES, &mut server.running).await.expect("the server ends").expect("without a panic");
-    assert_eq!(server.counters.open(), 0);
+    assert_eq!(server.counters.open.get(), 0);
     drop(stranger);
 }
 

@@ -14,8 +14,7 @@ use speed_aggregation::Parameters;
 use speed_aggregation::log::{LogEvent, RoundLog};
 
 use super::*;
-use crate::network::limits::Limits;
-use crate::network::minimum_rate::MinimumRate;
+use crate::network::limits::{Limits, MinimumRate};
 use office::{Answer, NORTH, Office};
 
 mod checks;

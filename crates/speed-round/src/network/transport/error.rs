@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustls::{AlertDescription, CertificateError};
 
-use crate::network::transport::verifier::OtherServer;
+use crate::network::transport::tls::OtherServer;
 
 /// The reason why a client's connection or request failed, without the server's address.
 #[derive(Debug, thiserror::Error)]

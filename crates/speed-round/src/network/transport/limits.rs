@@ -60,7 +60,7 @@ impl ConnectionLimits {
 
 /// A number that can be read and changed concurrently.
 #[derive(Debug, Default)]
-pub(crate) struct Gauge(AtomicU64);
+pub struct Gauge(AtomicU64);
 
 impl Gauge {
     pub(crate) fn add(&self, count: u64) {
@@ -71,7 +71,8 @@ impl Gauge {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> u64 {
+    /// Returns the number.
+    pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -79,31 +80,12 @@ impl Gauge {
 /// Counters of a server's connections.
 #[derive(Debug, Default)]
 pub struct Counters {
-    pub(crate) accepted: Gauge,
-    pub(crate) refused_busy: Gauge,
-    pub(crate) refused_handshake: Gauge,
-    pub(crate) open: Gauge,
-}
-
-impl Counters {
-    /// Returns the number of incoming connections, whether accepted or not.
-    pub fn accepted(&self) -> u64 {
-        self.accepted.get()
-    }
-
-    /// Returns the number of connections that were dropped because there were too many, or for a newer one.
-    pub fn refused_busy(&self) -> u64 {
-        self.refused_busy.get()
-    }
-
-    /// Returns the number of connections whose handshake failed (for example because the client is not on the roster)
-    /// or took too long.
-    pub fn refused_handshake(&self) -> u64 {
-        self.refused_handshake.get()
-    }
-
-    /// Returns the number of open connections, including those in their handshake.
-    pub fn open(&self) -> u64 {
-        self.open.get()
-    }
+    /// Number of incoming connections, whether accepted or not.
+    pub accepted: Gauge,
+    /// Number of connections that were dropped because there were too many, or for a newer one.
+    pub refused_busy: Gauge,
+    /// Number of connections whose handshake failed (for example because the client is not on the roster) or took too long.
+    pub refused_handshake: Gauge,
+    /// Number of open connections, including those in their handshake.
+    pub open: Gauge,
 }

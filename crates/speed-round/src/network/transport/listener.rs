@@ -24,11 +24,10 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower_service::Service as _;
 
-use crate::network::transport::key::{PeerKey, peer_key};
 use crate::network::transport::limits::{ConnectionLimits, Counters};
 use crate::network::transport::proxy::client_address;
-use crate::network::transport::slots::{Slot, Slots};
-use crate::network::transport::strangers::Evicted;
+use crate::network::transport::slots::{Evicted, Slot, Slots};
+use crate::network::transport::tls::{PeerKey, peer_key};
 
 /// The pause after a failure to accept a connection. A longer pause would delay clients; a shorter one would waste
 /// processor time while the process has no free file descriptor.

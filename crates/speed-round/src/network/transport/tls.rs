@@ -2,22 +2,179 @@
 //! X25519, no resumption.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 use ed25519_dalek::pkcs8::EncodePrivateKey as _;
 use ed25519_dalek::{SigningKey, VerifyingKey};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
-use rustls::{ClientConfig, ProtocolVersion, ServerConfig};
+use rustls::{
+    CertificateError, ClientConfig, CommonState, DigitallySignedStruct, DistinguishedName, Error, OtherError,
+    PeerMisbehaved, ProtocolVersion, ServerConfig, SignatureScheme,
+};
 use speed_core::ExitCode;
 
 use crate::Refused;
-use crate::network::transport::key::{PeerKey, encode_spki};
-use crate::network::transport::verifier::{KnownClients, OneServer};
+
+/// The bytes before the 32 bytes of an Ed25519 public key in a DER-encoded SubjectPublicKeyInfo (RFC 8410, section 4):
+/// the encoding is unique.
+const PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// The Ed25519 public key that a peer has proved to hold. [`serve`](crate::network::transport::serve) adds the client's key to the
+/// extensions of each request. Its text form is the first 16 of its 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PeerKey(pub [u8; 32]);
+
+impl fmt::Display for PeerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(&self.0[..8]))
+    }
+}
+
+speed_core::debug_as!(PeerKey, this => "PeerKey({this})");
+
+/// Returns the public key that the peer of a connection has proved to hold, or `None` before the end of the handshake.
+pub(crate) fn peer_key(connection: &CommonState) -> Option<[u8; 32]> {
+    match connection.peer_certificates()? {
+        [spki] => decode_spki(spki),
+        _ => None,
+    }
+}
+
+/// Returns the SubjectPublicKeyInfo of a key (RFC 8410, section 4).
+fn encode_spki(key: &[u8; 32]) -> SubjectPublicKeyInfoDer<'static> {
+    [PREFIX.as_slice(), key].concat().into()
+}
+
+/// Returns the key of a SubjectPublicKeyInfo, or `None` if it is not exactly that of an Ed25519 key.
+fn decode_spki(spki: &[u8]) -> Option<[u8; 32]> {
+    spki.strip_prefix(&PREFIX)?.try_into().ok()
+}
+
+/// The server's check: the client has one of these keys.
+#[derive(Debug)]
+struct KnownClients {
+    keys: HashSet<[u8; 32]>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+/// The client's check: the server has this key.
+#[derive(Debug)]
+struct OneServer {
+    key: [u8; 32],
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+/// A server other than the expected one.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("expected the key {expected}, found {found}")]
+pub(crate) struct OtherServer {
+    expected: PeerKey,
+    found: PeerKey,
+}
+
+/// Returns the key of a peer's certificate message, which contains exactly one SubjectPublicKeyInfo (RFC 8446, section
+/// 4.4.2).
+fn only_key(first: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Result<[u8; 32], Error> {
+    let key = if others.is_empty() { decode_spki(first) } else { None };
+    key.ok_or(Error::InvalidCertificate(CertificateError::BadEncoding))
+}
+
+/// Checks that the peer holds the private key of `spki`, by its Ed25519 signature of the handshake (RFC 8446, section
+/// 4.4.3).
+fn check_signature(
+    message: &[u8],
+    spki: &CertificateDer<'_>,
+    signature: &DigitallySignedStruct,
+    algorithms: &WebPkiSupportedAlgorithms,
+) -> Result<HandshakeSignatureValid, Error> {
+    if signature.scheme != SignatureScheme::ED25519 {
+        return Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into());
+    }
+    verify_tls13_signature_with_raw_key(message, &SubjectPublicKeyInfoDer::from(&**spki), signature, algorithms)
+}
+
+/// The methods that the checks of both sides share: raw public keys, and Ed25519 signatures of TLS 1.3 only.
+macro_rules! raw_ed25519_keys {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _message: &[u8],
+            _cert: &CertificateDer<'_>,
+            _signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::General("expected TLS 1.3, found a signature of TLS 1.2".into()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            check_signature(message, cert, signature, &self.algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            vec![SignatureScheme::ED25519]
+        }
+
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
+}
+
+impl ClientCertVerifier for KnownClients {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let key = only_key(end_entity, intermediates)?;
+        if !self.keys.contains(&key) {
+            // The client receives the alert "access_denied" (RFC 8446, section 6.2), by which it distinguishes this
+            // refusal from others.
+            tracing::debug!(key = %PeerKey(key), "refused a client that is not on the roster");
+            return Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure));
+        }
+        Ok(ClientCertVerified::assertion())
+    }
+
+    raw_ed25519_keys!();
+}
+
+impl ServerCertVerifier for OneServer {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let found = only_key(end_entity, intermediates)?;
+        if found != self.key {
+            let other = OtherServer { expected: PeerKey(self.key), found: PeerKey(found) };
+            return Err(Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(other)))));
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    raw_ed25519_keys!();
+}
 
 /// The application protocol negotiated in the handshake (RFC 7301, section 6).
 const ALPN: &[u8] = b"http/1.1";
@@ -115,6 +272,34 @@ fn certified_key(identity: &SigningKey) -> Result<Arc<CertifiedKey>, Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_has_one_form_and_no_other_is_read() {
+        let spki = encode_spki(&[7; 32]);
+        assert_eq!(spki.len(), 44);
+        assert_eq!(decode_spki(&spki), Some([7; 32]));
+        assert_eq!(decode_spki(&spki[..43]), None);
+        assert_eq!(decode_spki(&[&spki[..], &[0]].concat()), None);
+        for at in 0..PREFIX.len() {
+            let mut other = spki.to_vec();
+            other[at] ^= 1;
+            assert_eq!(decode_spki(&other), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn the_form_is_that_of_the_rfc() {
+        // RFC 8410, section 10.1.
+        let example = [
+            0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00, 0x19, 0xbf, 0x44, 0x09, 0x69, 0x84,
+            0xcd, 0xfe, 0x85, 0x41, 0xba, 0xc1, 0x67, 0xdc, 0x3b, 0x96, 0xc8, 0x50, 0x86, 0xaa, 0x30, 0xb6, 0xb6, 0xcb,
+            0x0c, 0x5c, 0x38, 0xad, 0x70, 0x31, 0x66, 0xe1,
+        ];
+        let key = decode_spki(&example).expect("a key");
+        assert_eq!(&*encode_spki(&key), &example);
+        assert_eq!(PeerKey(key).to_string(), "19bf44096984cdfe");
+        assert_eq!(format!("{:?}", PeerKey(key)), "PeerKey(19bf44096984cdfe)");
+    }
 
     #[test]
     fn only_version_1_3_and_ed25519_are_left() {

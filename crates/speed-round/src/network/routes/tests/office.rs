@@ -1,6 +1,7 @@
 //! A round of two teachers, and the shared state of its server.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -19,7 +20,7 @@ use crate::server::{RoundServer, ServerOptions};
 use crate::teacher::TeacherOptions;
 use crate::{Identity, LedgerOptions, Party, Role, Roster, RoundFile, RoundRandomness, Terms, generate_party, student};
 
-pub(super) const RANDOMNESS: RoundRandomness = RoundRandomness::simulation(3);
+const RANDOMNESS: RoundRandomness = RoundRandomness::simulation(3);
 
 /// The server state of a round of two teachers, and the files of all parties.
 pub(super) struct Office {
@@ -53,19 +54,11 @@ impl Office {
             party(Role::Server, "server"),
             vec![party(Role::Teacher, "north"), party(Role::Teacher, "south")],
         );
-        let terms = terms(roster.expect("four parties"));
         let keys = fixture_of_this_test("keys", |keys| {
             student::keygen(keys, &Parameters::TOURNAMENT_128, RANDOMNESS).expect("an empty folder");
         });
         copy_folder(&keys, folder.path());
-        let options = student::RoundOptions {
-            public_key: path("public.key"),
-            proof_key: None,
-            reuse_keys: false,
-            out: path("round.toml"),
-            randomness: RANDOMNESS,
-        };
-        student::round(&terms, &options).expect("valid");
+        write_round(folder.path(), roster.expect("four parties"), "round.toml", "public.key");
         let server = RoundServer::open(ServerOptions {
             signing_key: path("server.key"),
             evaluation_key: path("evaluation.key"),
@@ -104,6 +97,7 @@ impl Office {
     pub(super) fn message_of(&self, answer: Answer<'_>) -> Vec<u8> {
         let Answer { party, round, public_key, votes, registry } = answer;
         let path = |name: &str| self.folder.path().join(name);
+        let out = path(&format!("{party} to {} by {registry}", round.replace('/', "-")));
         std::fs::write(path("votes.csv"), votes).expect("votes");
         crate::teacher::answer(&TeacherOptions {
             signing_key: path(&format!("{party}.key")),
@@ -112,7 +106,7 @@ impl Office {
             round: path(round),
             votes: path("votes.csv"),
             form: None,
-            out: path(&format!("{party} to {} by {registry}", round.replace('/', "-"))),
+            out: out.clone(),
             query_list: None,
             mechanism: None,
             registry: path(&format!("{party}.{registry}")),
@@ -123,21 +117,13 @@ impl Office {
             randomness: RANDOMNESS,
         })
         .expect("valid");
-        std::fs::read(path(&format!("{party} to {} by {registry}", round.replace('/', "-")))).expect("a message")
+        std::fs::read(out).expect("a message")
     }
 
     /// Creates another round of the same parties under a public key.
     pub(super) fn other_round(&self, name: &str, public_key: &str) {
-        let path = |name: &str| self.folder.path().join(name);
-        let roster = RoundFile::read(&path("round.toml")).expect("a round").roster().clone();
-        let options = student::RoundOptions {
-            public_key: path(public_key),
-            proof_key: None,
-            reuse_keys: true,
-            out: path(name),
-            randomness: RANDOMNESS,
-        };
-        student::round(&Terms { name: name.into(), ..terms(roster) }, &options).expect("valid");
+        let roster = RoundFile::read(&self.folder.path().join("round.toml")).expect("a round").roster().clone();
+        write_round(self.folder.path(), roster, name, public_key);
     }
 
     /// Sends a complete message, and returns status and text of the answer.
@@ -173,10 +159,10 @@ impl Office {
     }
 }
 
-/// Returns the terms of a simulated round of one query.
-pub(super) fn terms(roster: Roster) -> Terms {
-    Terms {
-        name: "front".into(),
+/// Writes a simulated round of one query under a public key.
+fn write_round(folder: &Path, roster: Roster, name: &str, public_key: &str) {
+    let terms = Terms {
+        name: name.into(),
         roster,
         queries: 1,
         classes: Classes::numbered(2).expect("two classes"),
@@ -189,9 +175,12 @@ pub(super) fn terms(roster: Roster) -> Terms {
         evaluation_key: None,
         opener: None,
         randomness: RandomnessKind::Simulation,
-    }
+    };
+    let [public_key, out] = [public_key, name].map(|name| folder.join(name));
+    let options = student::RoundOptions { public_key, proof_key: None, reuse_keys: true, out, randomness: RANDOMNESS };
+    student::round(&terms, &options).expect("valid");
 }
 
-pub(super) fn ledger(folder: &TempDir) -> LedgerOptions {
+fn ledger(folder: &TempDir) -> LedgerOptions {
     LedgerOptions { path: folder.path().join("ledger"), delta: Delta::new(1e-5).expect("valid") }
 }
