@@ -42,7 +42,6 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     text
 }
 
-/// Returns a run's time and memory as text.
 pub(super) fn cost_text(cost: &Cost) -> String {
     let Cost { stages, memory_bytes } = cost;
     let all: f64 = stages.iter().filter_map(|stage| stage.core_seconds).sum();

@@ -18,7 +18,7 @@ use speed_experiment::{
 use self::arrange::{StepPlan, arrange};
 pub(in crate::commands) use self::options::{SubmitOptions, absolute};
 use self::options::{check, text};
-use super::{Failure, price, print_report, usage};
+use super::{Failure, print_report, usage};
 use crate::slurm::{self, JobCommand, Jobs, Script, Submitted, quoted};
 
 /// The directory of the logs, beside the scripts.
@@ -56,11 +56,9 @@ struct StepReport<'a> {
     state: &'static str,
     /// The shards in this submission.
     submitted: &'a [usize],
-    /// The Slurm job ID.
     job: Option<String>,
     /// The program and its arguments.
     command: Vec<String>,
-    /// The script.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -76,7 +74,7 @@ impl<'a> Submission<'a> {
         if let Some(datasets) = &datasets {
             run_options.extend(["--datasets".to_owned(), text(datasets)?]);
         }
-        if let Some(most) = price::limit(options.limit)?.most() {
+        if let Some(most) = options.limit.limit()?.most() {
             run_options.extend(["--max-epsilon".to_owned(), most.to_string()]);
         }
         if options.mix_machines {
@@ -100,7 +98,7 @@ impl<'a> Submission<'a> {
             datasets,
             threads: NonZeroUsize::new(options.cpus.into()).unwrap_or(NonZeroUsize::MIN),
             force: Vec::new(),
-            limit: price::limit(options.limit)?,
+            limit: options.limit.limit()?,
             mix_machines: options.mix_machines,
             latency_wait: Duration::ZERO,
         };

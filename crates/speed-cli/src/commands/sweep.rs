@@ -11,9 +11,9 @@ use super::{Failure, print_report, usage};
 use crate::progress::Reporter;
 
 pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Reporter) -> Result<(), Failure> {
-    let report = run_sweep(sweep, options, reporter.progress())?;
+    let report = run_sweep(sweep, options, reporter)?;
     let folder = sweep_folder(&report, &options.results);
-    reporter.finished(&folder);
+    reporter.run_finished(&folder);
     print_report(json, &report, || sweep_text(&report, &folder))
 }
 
