@@ -20,7 +20,6 @@ mod shell;
 mod show;
 mod student;
 mod submit;
-mod sweep;
 mod teacher;
 mod training;
 mod verify;

@@ -7,13 +7,13 @@ use clap::Args;
 use serde_json::json;
 use speed_core::{ExitCode, printable_path};
 use speed_experiment::{
-    Progress as _, RunOptions, Shard, ShardReport, Source, Sweep, check_run_id, first_model, has_begun, plan,
-    run as run_experiment, run_folder, run_shard, run_until,
+    Progress as _, RunOptions, Shard, ShardReport, Source, Sweep, check_run_id, first_model, has_begun,
+    plan as plan_run, plan_sweep, run as run_experiment, run_folder, run_shard, run_sweep, run_until, sweep_folder,
+    sweep_id,
 };
 
-use super::plan::plan_text;
-use super::runs::report_text;
-use super::{Failure, print_report, sweep, threads};
+use super::runs::{report_text, sweep_text};
+use super::{Failure, plan, print_report, threads, usage};
 use crate::options::{ExperimentOptions, MaxEpsilon};
 use crate::progress::{LogFormat, Reporter};
 use crate::slurm::quoted;
@@ -89,21 +89,30 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
     let config = swept.first();
     match &options.run {
         Some(id) if swept.is_plain() => check_run_id(id, config, &options.experiment.results)?,
-        Some(id) => sweep::check_id(id, &swept)?,
+        Some(id) => {
+            let found = sweep_id(&swept);
+            if found != *id {
+                return Err(usage("run", format!("expected {id}, this config's sweep is {found}")));
+            }
+        }
         None => {}
     }
     if let Some(stage) = &options.stage {
         return run_part((stage, options.shard.as_deref()), &swept, &settings, options.json, reporter);
     }
+    if !swept.is_plain() && options.dry_run {
+        let plans = plan_sweep(&swept, &settings)?;
+        return print_report(options.json, &json!({ "settings": plans }), || plan::sweep_text(&swept, &plans));
+    }
     if !swept.is_plain() {
-        return match options.dry_run {
-            true => sweep::dry_run(&swept, &settings, options.json),
-            false => sweep::run(&swept, &settings, options.json, reporter),
-        };
+        let report = run_sweep(&swept, &settings, reporter)?;
+        let folder = sweep_folder(&report, &settings.results);
+        reporter.run_finished(&folder);
+        return print_report(options.json, &report, || sweep_text(&report, &folder));
     }
     if options.dry_run {
-        let plan = plan(config, &settings)?;
-        return print_report(options.json, &plan, || plan_text(&plan));
+        let plan = plan_run(config, &settings)?;
+        return print_report(options.json, &plan, || plan::plan_text(&plan));
     }
     let report = run_experiment(config, &settings, reporter).inspect_err(|error| {
         if error.exit_code() == ExitCode::InputOutput && has_begun(config, &options.experiment.results) {
