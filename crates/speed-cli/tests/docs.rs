@@ -140,7 +140,6 @@ fn every_option_exists() {
     }
 }
 
-/// A page with this text.
 fn page(text: impl Into<String>) -> Page {
     Page { name: "docs/page.md".to_owned(), text: text.into() }
 }

@@ -19,7 +19,6 @@ row = [
     { name = "Trusted", aggregation = "trusted" },
 "#;
 
-/// A config with more rows.
 fn config(rows: &str) -> String {
     format!("{UNIFORM}{rows}]\n")
 }

@@ -29,7 +29,6 @@ row = [
 ]
 "#;
 
-/// The images of every group.
 fn groups(run: &Path) -> BTreeMap<usize, Vec<usize>> {
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for line in fs::read_to_string(run.join("stages/queries/groups.csv")).expect("groups").lines().skip(1) {

@@ -19,7 +19,6 @@ fn config() -> String {
         .replace("honest_ratio = 0.8", "honest_ratio = 0.7")
 }
 
-/// All files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in entries(folder) {
@@ -29,7 +28,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The ways in which a file is damaged.
 const DAMAGES: [&str; 3] = ["emptied", "cut", "removed"];
 
 /// Returns the damages to try: one file of each name, a number in it aside, in one way each. With SPEED_EXHAUSTIVE

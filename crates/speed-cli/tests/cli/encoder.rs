@@ -34,7 +34,6 @@ fn place() -> Workplace {
     place
 }
 
-/// Returns the arguments of a run with changed keys.
 fn run(keys: &[&str]) -> String {
     format!("run config.toml{}", sets(keys))
 }

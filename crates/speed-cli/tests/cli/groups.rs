@@ -23,7 +23,6 @@ fn groups(text: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// The lines `name,label` of a file.
 fn labels(text: &str) -> BTreeMap<String, usize> {
     let line = |line: &str| {
         let (name, label) = line.rsplit_once(',').expect("two columns");

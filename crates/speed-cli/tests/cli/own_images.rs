@@ -29,7 +29,6 @@ row = [
 ]
 "#;
 
-/// Rows and columns of a picture.
 const SIZE: [u32; 2] = [24, 18];
 
 /// Draws a vertical bar, a horizontal bar or a frame, with varying colours and positions.
@@ -48,7 +47,6 @@ pub(crate) fn picture(class: usize, number: u32) -> RgbImage {
     })
 }
 
-/// Writes the directories of pictures of three classes.
 pub(crate) fn place() -> Workplace {
     let place = Workplace::new(CONFIG);
     // The pictures of the two halves differ.
@@ -69,7 +67,6 @@ pub(crate) fn finished() -> Workplace {
     Workplace::finished_in("run-shapes", place)
 }
 
-/// The report of a finished run.
 pub(crate) fn report(place: &Workplace) -> Value {
     read_json(&place.run_folder("results", "shapes").join("tables/report.json"))
 }

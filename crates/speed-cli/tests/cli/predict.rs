@@ -31,14 +31,12 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("text")
 }
 
-/// Returns the predictions of a command.
 #[track_caller]
 pub(crate) fn predictions(place: &Workplace, arguments: &str) -> Vec<Value> {
     let json = place.json(&format!("predict --format json --quiet {arguments}"));
     json["predictions"].as_array().expect("predictions").clone()
 }
 
-/// Returns the predicted classes.
 pub(crate) fn classes(predictions: &[Value]) -> Vec<u64> {
     predictions.iter().map(|prediction| prediction["class"].as_u64().expect("a class")).collect()
 }
@@ -157,7 +155,6 @@ fn a_model_names_its_own_run_and_row_although_runs_and_rows_share_students() {
     assert!(warned("non-private") && !warned("trusted"));
 }
 
-/// One student on pseudo-labels.
 fn one_row() -> String {
     let start = TINY.split("[[row]]").next().expect("a start").replace("repeats = 2", "repeats = 1");
     format!("{start}[[row]]\nname = \"ours\"\naggregation = \"non-private\"\nstudent = \"pseudo-labels\"\n")
@@ -189,7 +186,6 @@ fn teachers_of_a_run_classify_with_its_config() {
     assert_eq!(models(&run).len(), 1);
 }
 
-/// A finished run of one student on pseudo-labels.
 pub(crate) fn one_student() -> (Workplace, PathBuf) {
     let place = Workplace::finished(&one_row());
     let model = students(&place.run_folder("results", "tiny")).into_keys().next().expect("a student");

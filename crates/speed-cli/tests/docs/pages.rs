@@ -4,7 +4,6 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A Markdown file.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     /// The path relative to the repository's root.
@@ -34,7 +33,6 @@ pub(crate) enum Block<'a> {
     Code(&'a str),
 }
 
-/// Returns the repository's root.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
@@ -66,7 +64,6 @@ pub(crate) fn files() -> Vec<String> {
     found
 }
 
-/// Returns all Markdown files.
 pub(crate) fn pages() -> Vec<Page> {
     let markdown = files().into_iter().filter(|name| name.ends_with(".md"));
     markdown.map(|name| Page { text: fs::read_to_string(root().join(&name)).expect("text"), name }).collect()
@@ -82,7 +79,6 @@ impl Page {
             && (!name.starts_with("results/") || name.ends_with("README.md"))
     }
 
-    /// Returns the line number of a byte, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
         self.text[..at].matches('\n').count() + 1
     }

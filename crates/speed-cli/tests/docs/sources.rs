@@ -22,7 +22,6 @@ pub(crate) struct Sources {
     values: RefCell<HashMap<String, Result<Option<f64>, String>>>,
 }
 
-/// A table with headings and rows of cells.
 pub(crate) struct Grid {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -193,7 +192,6 @@ fn csv_grid(text: &str) -> Result<Grid, String> {
     Ok(Grid { head, rows: rows.collect::<Result<_, _>>().map_err(|error| error.to_string())? })
 }
 
-/// Returns all tables of a Markdown text.
 fn markdown_grids(text: &str) -> Vec<Grid> {
     let mut grids = Vec::new();
     let mut lines = text.lines().peekable();

@@ -73,7 +73,6 @@ impl Cluster {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
     }
 
-    /// Writes a file of the state.
     pub(super) fn set(&self, name: &str, content: &str) {
         fs::write(self.path("fake").join(name), content).expect("written");
     }
@@ -90,7 +89,6 @@ impl Cluster {
         calls.map(|call| call.split('\0').map(str::to_owned).collect()).collect()
     }
 
-    /// Returns a command of the binary with this cluster.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let path = format!("{}:{}", self.path("fake").display(), std::env::var("PATH").expect("PATH"));
         let mut command = self.place.command(arguments);
@@ -110,26 +108,22 @@ impl Cluster {
         succeeded(self.submit(options))
     }
 
-    /// Returns the standard output of `speed show`.
     #[track_caller]
     pub(super) fn show(&self, run: &Path) -> String {
         succeeded(self.command(&["show", run.to_str().expect("text")]).output().expect("the binary starts"))
     }
 
-    /// Returns the JSON of `speed show`.
     #[track_caller]
     pub(super) fn status(&self, run: &Path) -> Value {
         let shown = self.command(&["show", run.to_str().expect("text"), "--json"]).output().expect("the binary starts");
         serde_json::from_str(&succeeded(shown)).expect("JSON")
     }
 
-    /// Returns the directory of the only run.
     #[track_caller]
     pub(super) fn run_folder(&self) -> PathBuf {
         self.place.run_folder(&format!("{}/results", self.folder), "tiny")
     }
 
-    /// Returns the logs of a run, for messages.
     pub(super) fn logs(&self, run: &Path) -> Vec<String> {
         let entries = fs::read_dir(run.join("slurm/logs")).into_iter().flatten().flatten();
         entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect()
