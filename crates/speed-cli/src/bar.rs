@@ -1,4 +1,4 @@
-//! Lines on standard error, and a spinner in a terminal.
+//! Lines on standard error, and bars in a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,65 +19,46 @@ pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Returns whether bars are drawn.
-fn are_bars_drawn() -> bool {
-    !is_quiet() && std::io::stderr().is_terminal()
-}
+/// A spinner or a progress bar in a terminal, shown until it is dropped.
+pub(crate) struct Bar(ProgressBar);
 
-/// A spinner in a terminal for work of unknown length, shown until it is dropped.
-pub(crate) struct Waiting(ProgressBar);
+impl Bar {
+    fn new(bar: impl FnOnce() -> ProgressBar) -> Self {
+        let is_drawn = !is_quiet() && std::io::stderr().is_terminal();
+        Self(if is_drawn { bar() } else { ProgressBar::hidden() })
+    }
 
-impl Waiting {
-    /// Starts the spinner with the name of the work.
-    pub(crate) fn new(what: &'static str) -> Self {
-        if !are_bars_drawn() {
-            return Self(ProgressBar::hidden());
-        }
-        let spinner = ProgressBar::new_spinner();
-        spinner.set_message(what);
-        spinner.enable_steady_tick(Duration::from_millis(250));
-        Self(spinner)
+    /// Starts a spinner for work of unknown length, with the name of the work.
+    pub(crate) fn waiting(what: &'static str) -> Self {
+        Self::new(|| {
+            let spinner = ProgressBar::new_spinner().with_message(what);
+            spinner.enable_steady_tick(Duration::from_millis(250));
+            spinner
+        })
     }
 
     /// Returns the value of `work`, and shows a spinner while it is computed.
     pub(crate) fn during<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
-        let _waiting = Self::new(what);
+        let _waiting = Self::waiting(what);
         work()
     }
-}
 
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
-}
-
-/// A progress bar in a terminal for counted work, with the estimated remaining time, shown until it is dropped.
-pub(crate) struct Counting(ProgressBar);
-
-impl Counting {
-    /// Starts the bar with the name of the work and its number of steps.
-    pub(crate) fn new(what: &'static str, steps: u64) -> Self {
-        if !are_bars_drawn() {
-            return Self(ProgressBar::hidden());
-        }
-        let style = "{msg} {bar:28} {human_pos} of {human_len}, {eta} left";
-        let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self(ProgressBar::new(steps).with_style(style).with_message(what))
+    /// Starts a bar for counted work with the estimated remaining time: the name of the work and its number of steps.
+    pub(crate) fn counting(what: &'static str, steps: u64) -> Self {
+        Self::new(|| {
+            let style = "{msg} {bar:28} {human_pos} of {human_len}, {eta} left";
+            let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(steps).with_style(style).with_message(what)
+        })
     }
 
-    /// Counts a finished step.
-    pub(crate) fn step(&self) {
-        self.steps(1);
-    }
-
-    /// Counts several finished steps.
+    /// Counts finished steps.
     pub(crate) fn steps(&self, steps: u64) {
         self.0.inc(steps);
     }
 }
 
-impl Drop for Counting {
+impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
@@ -90,7 +71,6 @@ pub(crate) fn note(text: &str) {
     }
 }
 
-/// Writes a warning.
 pub(crate) fn warn(text: &str) {
     line(&format!("warning: {text}"));
 }

@@ -8,10 +8,8 @@ mod export;
 mod forecast;
 mod identity;
 mod new_round;
-mod part;
 mod plan;
 mod predict;
-mod price;
 mod privacy;
 mod round;
 mod round_noise;
@@ -22,18 +20,23 @@ mod shell;
 mod show;
 mod student;
 mod submit;
-mod sweep;
 mod teacher;
-mod threads;
 mod training;
 mod verify;
 
+use std::num::NonZeroUsize;
+
 use clap::Subcommand;
 
-use crate::failure::{Failure, flag, usage};
+use crate::failure::{Failure, usage};
 use crate::output::{WITHOUT_PROOFS, influence, mark, print, print_report};
 use crate::process;
-use threads::threads;
+
+/// Returns the requested number of threads, or all processors.
+fn threads(asked: Option<impl Into<u16>>) -> NonZeroUsize {
+    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    asked.and_then(|asked| NonZeroUsize::new(asked.into().into())).unwrap_or_else(all)
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

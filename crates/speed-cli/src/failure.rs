@@ -10,7 +10,6 @@ use crate::slurm::SlurmError;
 /// The reason why a command stopped.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// The process's exit code.
     pub(crate) code: ExitCode,
     /// The message; `None` if nothing is left to report.
     pub(crate) message: Option<String>,
@@ -30,14 +29,9 @@ impl Failure {
     }
 }
 
-/// Returns the failure for an invalid value of the command line.
-pub(crate) fn usage(name: &str, message: String) -> Failure {
+/// Returns the failure for an invalid value of an option.
+pub(crate) fn usage(name: &str, message: impl Display) -> Failure {
     ExperimentError::option(format_args!("--{name}"), message).into()
-}
-
-/// Returns the failure for a refused value of an option.
-pub(crate) fn flag(name: &str, error: &impl Display) -> Failure {
-    usage(name, error.to_string())
 }
 
 impl From<ExperimentError> for Failure {

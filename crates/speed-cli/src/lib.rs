@@ -7,7 +7,6 @@ mod bar;
 mod command_line;
 mod commands;
 mod failure;
-mod figure;
 mod options;
 mod output;
 mod process;

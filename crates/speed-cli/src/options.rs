@@ -4,13 +4,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use speed_accountant::Delta;
 use speed_accountant::forecast::Agreement;
+use speed_accountant::{Delta, PriceLimit};
 use speed_core::Classes;
 use speed_core::vote_files::VotesForm;
 use speed_experiment::report::csv;
 use speed_mechanism::{HonestRatio, MechanismKind};
-use speed_round::{LedgerOptions, default_ledger, default_registry};
+use speed_round::{LedgerOptions, RoundPrice, default_ledger, default_registry};
+
+use crate::failure::{Failure, usage};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentOptions {
@@ -34,6 +36,19 @@ pub(crate) struct MaxEpsilon {
     /// is 10 for a single answer
     #[arg(long, value_name = "E")]
     pub(crate) max_epsilon: Option<f64>,
+}
+
+impl MaxEpsilon {
+    /// Returns the limit that a command line sets.
+    pub(crate) fn limit(self) -> Result<PriceLimit, Failure> {
+        PriceLimit::new(self.max_epsilon).map_err(|error| usage("max-epsilon", &error))
+    }
+
+    /// Refuses a round whose price is above the limit. A simulation is never refused.
+    pub(crate) fn check(self, price: &RoundPrice, simulation: bool) -> Result<(), Failure> {
+        let limit = self.limit()?;
+        if simulation { Ok(()) } else { price.check(limit).map_err(|error| usage("max-epsilon", &error)) }
+    }
 }
 
 /// The form of a file of votes.

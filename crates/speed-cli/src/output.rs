@@ -16,7 +16,6 @@ use crate::failure::Failure;
 /// The line above the text of every simulated output.
 pub(crate) const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
 
-/// The warning for a round without proofs.
 pub(crate) const WITHOUT_PROOFS: &str =
     "without proofs: a teacher that sees the labels can read the secret key out of them (docs/threat-models.md)\n";
 
@@ -46,7 +45,6 @@ pub(crate) fn versioned_line(value: &serde_json::Value) -> String {
     serde_json::to_string(&Versioned::new(value)).unwrap_or_default()
 }
 
-/// Writes a result to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }

@@ -16,23 +16,20 @@ use self::lines::Lines;
 pub(crate) use self::lines::{EVERY, LogFormat};
 use crate::bar::{self, is_quiet};
 
-/// A reporter of a run's progress.
 pub(crate) enum Reporter {
-    /// Draws bars in a terminal.
     Bars(Bars),
-    /// Writes lines for people or for programs.
     Lines(Lines),
-    /// Reports warnings only.
-    Quiet(Warnings),
+    /// Warnings only.
+    Quiet,
 }
 
-/// Reports warnings and nothing else.
-pub(crate) struct Warnings;
-
-impl Progress for Warnings {
+impl Progress for Reporter {
     fn on(&self, event: Event<'_>) {
-        if let Event::Warning(line) = event {
-            bar::warn(line);
+        match (self, event) {
+            (Self::Bars(bars), _) => bars.on(event),
+            (Self::Lines(lines), _) => lines.on(event),
+            (Self::Quiet, Event::Warning(line)) => bar::warn(line),
+            (Self::Quiet, _) => {}
         }
     }
 }
@@ -41,31 +38,23 @@ impl Reporter {
     /// Creates a reporter. With `--quiet` it reports only warnings to people, but still reports to programs.
     pub(crate) fn new(format: LogFormat) -> Self {
         match format {
-            LogFormat::Text if is_quiet() => Self::Quiet(Warnings),
+            LogFormat::Text if is_quiet() => Self::Quiet,
             LogFormat::Text if stderr().is_terminal() => Self::Bars(Bars::new()),
             LogFormat::Text | LogFormat::Json => Self::Lines(Lines::new(format, EVERY, Box::new(stderr()))),
         }
     }
 
-    pub(crate) fn progress(&self) -> &dyn Progress {
-        match self {
-            Self::Bars(bars) => bars,
-            Self::Lines(lines) => lines,
-            Self::Quiet(warnings) => warnings,
-        }
-    }
-
     /// Reports to programs that the run is finished, and clears the terminal for its results.
-    pub(crate) fn finished(&self, folder: &Path) {
+    pub(crate) fn run_finished(&self, folder: &Path) {
         match self {
             Self::Lines(lines) => lines.run_finished(folder),
             Self::Bars(bars) => bars.clear(),
-            Self::Quiet(_) => {}
+            Self::Quiet => {}
         }
     }
 
     /// Reports a failure to programs, and returns whether it was reported.
-    pub(crate) fn failed(&self, code: ExitCode, message: &str) -> bool {
+    pub(crate) fn run_failed(&self, code: ExitCode, message: &str) -> bool {
         matches!(self, Self::Lines(lines) if lines.run_failed(code, message))
     }
 }

@@ -34,7 +34,6 @@ mod rare;
 mod resume;
 mod roles;
 mod shards;
-mod small_pools;
 mod submit;
 mod sweep;
 mod terminal;

@@ -21,7 +21,7 @@ use speed_core::fixture::exhaustive;
 use book::Book;
 use pages::Page;
 use shell::Shell;
-use sources::{SOURCES, Sources};
+use sources::Sources;
 
 /// Fails if there are problems, and prints one on each line.
 #[track_caller]
@@ -42,7 +42,7 @@ fn pages_with_claims() -> Vec<Page> {
 
 #[test]
 fn every_number_agrees_with_its_source() {
-    let (pages, book, sources) = (pages_with_claims(), Book::read(), &*SOURCES);
+    let (pages, book, sources) = (pages_with_claims(), Book::read(), &Sources::new());
     let mut problems = book.problems(&pages);
     let (mut compared, mut without_data) = (0, 0);
     for page in &pages {
@@ -53,7 +53,7 @@ fn every_number_agrees_with_its_source() {
     }
     eprintln!("{compared} numbers compared with files and commands");
     none(&problems);
-    // In the same test, because a process runs the commands of the sources once.
+    // In the same test, so that the commands of the sources run once.
     a_changed_digit_is_found(&pages, &book, sources);
     a_new_number_needs_a_source(&pages, &book, sources);
     if without_data > 0 {
@@ -107,16 +107,16 @@ fn a_new_number_needs_a_source(pages: &[Page], book: &Book, sources: &Sources) {
 #[test]
 fn every_command_runs_as_it_is_shown() {
     let book = Book::read();
-    let (mut problems, mut without, mut tried) = (Vec::new(), Vec::new(), HashSet::new());
+    let (mut problems, mut without, mut tried) = (Vec::new(), 0, HashSet::new());
     for page in pages::pages().into_iter().filter(|page| !page.commands().is_empty()) {
         let shell = Shell::new();
         let (of_page, missing) = commands::check(&page, &book, &shell, &mut tried);
         problems.extend(of_page);
-        without.extend(missing);
+        without += missing;
     }
     none(&problems);
-    if !without.is_empty() {
-        skipped(&format!("{} commands", without.len()));
+    if without > 0 {
+        skipped(&format!("{without} commands"));
     }
 }
 
@@ -126,13 +126,8 @@ fn every_option_exists() {
     let pages = pages_with_claims();
     none(&pages.iter().flat_map(|page| commands::unknown_options(page, &shell, &mut helps)).collect::<Vec<_>>());
     let text = "    teacher   speed teacher keygen --nam X\n                --out FILE --nosuch\n".to_owned();
-    let problems = commands::unknown_options(&Page { name: "page.md".to_owned(), text }, &shell, &mut helps);
+    let problems = commands::unknown_options(&page(text), &shell, &mut helps);
     assert_eq!(problems.len(), 2, "{problems:?}");
-}
-
-#[test]
-fn a_command_that_does_not_run_is_found() {
-    let (book, shell) = (Book::read(), Shell::new());
     for command in [
         "speed account --gama 1",
         "speed run configs/nosuch.toml",
@@ -140,9 +135,13 @@ fn a_command_that_does_not_run_is_found() {
         "scripts/nosuch",
         "make",
     ] {
-        let page = Page { name: "page.md".to_owned(), text: format!("```console\n$ {command}\n```\n") };
-        assert_eq!(commands::check(&page, &book, &shell, &mut HashSet::new()).0.len(), 1, "{command}");
+        let page = page(format!("```console\n$ {command}\n```\n"));
+        assert_eq!(commands::check(&page, &Book::default(), &shell, &mut HashSet::new()).0.len(), 1, "{command}");
     }
+}
+
+fn page(text: impl Into<String>) -> Page {
+    Page { name: "docs/page.md".to_owned(), text: text.into() }
 }
 
 #[test]
@@ -156,11 +155,6 @@ fn every_link_and_path_exists() {
         }
     }
     none(&problems);
-}
-
-#[test]
-fn a_broken_link_or_path_is_found() {
-    let (pages, files) = (pages::pages(), pages::files());
     for text in [
         "[a](nosuch.md)",
         "[a](../README.md#nosuch)",
@@ -168,7 +162,7 @@ fn a_broken_link_or_path_is_found() {
         "`crates/speed-cli/src/nosuch/`",
         "`speed-nn/src/{lib,nosuch}.rs`",
     ] {
-        let page = Page { name: "docs/page.md".to_owned(), text: text.to_owned() };
+        let page = page(text);
         let found = links::broken(&page, &pages, &files).len() + links::missing_paths(&page, &files).len();
         assert_eq!(found, 1, "{text}");
     }
@@ -180,15 +174,10 @@ fn every_named_test_exists() {
     let checked: Vec<&Page> = pages.iter().filter(|page| evidence::PAGES.contains(&page.name.as_str())).collect();
     assert_eq!(checked.len(), evidence::PAGES.len());
     none(&checked.iter().flat_map(|page| evidence::missing(page, &tests)).collect::<Vec<_>>());
-}
-
-#[test]
-fn a_missing_test_is_found() {
-    let tests = evidence::tests(&pages::files());
     // Only tests count: other functions are refused, and metrics and names of two words are not taken for tests.
     let text =
-        "`a_missing_test_is_found`, `a_test_that_nobody_wrote`, `pages_with_claims`, `one_teacher`, `speed_a_metric`";
-    let problems = evidence::missing(&Page { name: "page.md".to_owned(), text: text.to_owned() }, &tests);
+        "`every_named_test_exists`, `a_test_that_nobody_wrote`, `pages_with_claims`, `one_teacher`, `speed_a_metric`";
     let expected = ["a_test_that_nobody_wrote", "pages_with_claims"];
-    assert_eq!(problems, expected.map(|name| format!("page.md:1: no test is called {name}")));
+    let expected = expected.map(|name| format!("docs/page.md:1: no test is called {name}"));
+    assert_eq!(evidence::missing(&page(text), &tests), expected);
 }

@@ -1,4 +1,4 @@
-//! Snapshots of the binary's output: help, claims and errors, each with its exit code.
+//! Snapshots of the binary's output: help, claims, plans and errors, each with its exit code.
 //!
 //! `TRYCMD=overwrite cargo test --release -p speed-cli --test cli snapshots` rewrites them; read the
 //! difference.

@@ -7,7 +7,7 @@ use clap::Args;
 use speed_core::printable_path;
 
 use super::{Failure, print_report};
-use crate::bar::Waiting;
+use crate::bar::Bar;
 
 /// Options of a party that asks a server.
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ fn client(options: &ClientOptions) -> speed_round::network::ClientOptions {
 }
 
 pub(super) fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<(), Failure> {
-    let report = Waiting::during("sending", || speed_round::network::send(&client(options), message, receipt))?;
+    let report = Bar::during("sending", || speed_round::network::send(&client(options), message, receipt))?;
     print_report(options.json, &report, || {
         format!(
             "sent {} bytes, which the server stored; wrote the receipt to {}\n",
@@ -50,7 +50,7 @@ pub(super) fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> R
 }
 
 pub(super) fn fetch(options: &ClientOptions, out: &Path) -> Result<(), Failure> {
-    fetched(options, Waiting::during("waiting for the result", || speed_round::network::fetch(&client(options), out))?)
+    fetched(options, Bar::during("waiting for the result", || speed_round::network::fetch(&client(options), out))?)
 }
 
 pub(super) fn log(options: &ClientOptions, out: &Path) -> Result<(), Failure> {

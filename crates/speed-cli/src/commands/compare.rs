@@ -37,7 +37,7 @@ pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     };
     let runs: Vec<(String, Report)> = options.runs.iter().map(|run| read(run)).collect::<Result<_, Failure>>()?;
     if runs.len() + usize::from(options.paper) < 2 {
-        return Err(usage("paper", "one run alone cannot be compared: name another run, or give --paper".into()));
+        return Err(usage("paper", "one run alone cannot be compared: name another run, or give --paper"));
     }
     let comparison = Comparison::new(&runs, options.paper);
     print_report(options.json, &comparison, || match options.markdown {

@@ -44,7 +44,6 @@ pub(crate) struct ExportOptions {
     json: bool,
 }
 
-/// The format of an exported model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModelFormat {
     /// Open Neural Network Exchange.
@@ -96,7 +95,7 @@ struct Onnx {
 
 pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     if options.classes.as_ref() == Some(&options.out) {
-        return Err(usage("classes", "expected another file than --out".to_owned()));
+        return Err(usage("classes", "expected another file than --out"));
     }
     let datasets = options.datasets.as_deref();
     let model = match (&options.encoder, options.to) {
@@ -147,7 +146,6 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     print_report(options.json, &output, || text(&output))
 }
 
-/// Returns the output for people.
 fn text(output: &Output<'_>) -> String {
     let Output { kind, network, out, bytes, shape: [channels, height, width], class_names, .. } = output;
     let kilobytes = bytes.div_ceil(1000);

@@ -20,8 +20,8 @@ use speed_mechanism::{Mechanism, MechanismKind};
 use speed_round::{Refused, Roster};
 
 use super::privacy::{GIVE_LABELS, ReadVotes, WithVotes, noise, ratio, read_counts, read_votes, width};
-use super::{Failure, flag, print_report, usage};
-use crate::bar::Waiting;
+use super::{Failure, print_report, usage};
+use crate::bar::Bar;
 use crate::options::{FormOption, NoiseOptions, agreement, delta};
 use cost::{PlannedCost, PlannedRound};
 
@@ -122,16 +122,16 @@ enum Expected {
 
 pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     let (expected, classes, queries) = expected_votes(options)?;
-    VoteShape::new(options.teachers, 1, classes).map_err(|error| flag("teachers", &error))?;
+    VoteShape::new(options.teachers, 1, classes).map_err(|error| usage("teachers", error))?;
     let voters = match &options.roster {
         Some(path) => voters(options, path, classes)?,
         None => BTreeMap::new(),
     };
-    let account = Waiting::during("accounting", || account(options, classes, queries))?;
-    let forecasts = Waiting::during("forecasting", || forecasts(options, &expected, classes, queries, &account))?;
+    let account = Bar::during("accounting", || account(options, classes, queries))?;
+    let forecasts = Bar::during("forecasting", || forecasts(options, &expected, classes, queries, &account))?;
     let parties = parties(options)?;
     let (party_account, without_party_account) = match parties.iter().max() {
-        Some(&teachers) => match Waiting::during("accounting", || party_account(options, &account, teachers)) {
+        Some(&teachers) => match Bar::during("accounting", || party_account(options, &account, teachers)) {
             Ok(account) => (Some(account), None),
             Err(error) => (None, Some(error.to_string())),
         },
@@ -183,11 +183,10 @@ fn expected_votes(options: &PlanOptions) -> Result<(Expected, usize, usize), Fai
             (Expected::Pilot(counts, read), classes, queries)
         }
         (None, Some(agreement), Some(classes)) => {
-            let queries =
-                options.queries.ok_or_else(|| usage("queries", "missing: no --votes has their number".into()))?;
+            let queries = options.queries.ok_or_else(|| usage("queries", "missing: no --votes has their number"))?;
             (Expected::Agreement(agreement), classes, queries)
         }
-        _ => return Err(usage("agreement", "expected --agreement with --classes, or --votes".into())),
+        _ => return Err(usage("agreement", "expected --agreement with --classes, or --votes")),
     };
     if !(2..=VoteShape::MAX_CLASSES).contains(&classes) {
         return Err(usage("classes", format!("found {classes}, expected 2 to {}", VoteShape::MAX_CLASSES)));
@@ -255,7 +254,7 @@ fn party_account(options: &PlanOptions, account: &Account, teachers: u32) -> Res
 /// Returns a failure of `--queries` if their number is refused, and otherwise of another option.
 fn of_queries(other: &str, error: &AccountError) -> Failure {
     let is_number = matches!(error, AccountError::NoQueries | AccountError::Queries { .. });
-    flag(if is_number { "queries" } else { other }, error)
+    usage(if is_number { "queries" } else { other }, error)
 }
 
 fn forecasts(

@@ -1,6 +1,6 @@
 //! `speed student round`: writes a round, or the rounds of several key sets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
@@ -15,8 +15,8 @@ use speed_round::{
 
 use super::round::{opened_together, voters};
 use super::round_noise::RoundNoiseOptions;
-use super::{Failure, WITHOUT_PROOFS, flag, influence, mark, price, print_report, round_noise, usage};
-use crate::bar::Waiting;
+use super::{Failure, WITHOUT_PROOFS, influence, mark, print_report, round_noise, usage};
+use crate::bar::Bar;
 use crate::options::{PriceOptions, agreement, classes};
 
 /// A choice of those who add the privacy noise.
@@ -111,12 +111,13 @@ pub(crate) struct RoundOptions {
 }
 
 pub(super) fn create(options: &RoundOptions) -> Result<(), Failure> {
-    let first = KeyFiles::first(options);
-    let terms = terms(options, &first)?;
+    // The keys of the round, or the first of several key sets.
+    let of_set = || options.keys.as_deref().map(|keys| keys.join("1").join("public.key"));
+    let public_key = options.public_key.clone().or_else(of_set).unwrap_or_default();
+    let terms = terms(options, &public_key)?;
     // The rounds of several key sets have the same noise, so all of them together cost as much as one round of all queries.
-    let price =
-        RoundPrice::for_round(&student::terms(&terms, &first.public, &options.out)?, None, options.price.delta)?;
-    price::check(&price, options.price.limit, options.simulation)?;
+    let price = RoundPrice::for_round(&student::terms(&terms, &public_key, &options.out)?, None, options.price.delta)?;
+    options.price.limit.check(&price, options.simulation)?;
     let unanimous = unanimous(&terms)?;
     if unanimous.loses_unanimity() && !options.accept_wrong_labels && !options.simulation {
         return Err(wrong_labels(&terms, &unanimous));
@@ -135,7 +136,7 @@ pub(super) fn create(options: &RoundOptions) -> Result<(), Failure> {
             };
             several(options, &terms, &bundle, &outlook)
         }
-        _ => one(options, &terms, first.public, &outlook),
+        _ => one(options, &terms, public_key, &outlook),
     }
 }
 
@@ -153,22 +154,6 @@ impl Outlook {
     }
 }
 
-/// The files of a key set.
-struct KeyFiles {
-    public: PathBuf,
-    evaluation: PathBuf,
-}
-
-impl KeyFiles {
-    /// Returns the keys of the round, or the first of several key sets.
-    fn first(options: &RoundOptions) -> Self {
-        let of_set = || options.keys.as_deref().map(|keys| keys.join("1").join("public.key"));
-        let public = options.public_key.clone().or_else(of_set).unwrap_or_default();
-        let evaluation = options.evaluation_key.clone().unwrap_or_else(|| public.with_file_name("evaluation.key"));
-        Self { public, evaluation }
-    }
-}
-
 /// A simulation hides nothing, and the seed makes its rounds reproducible.
 fn randomness(options: &RoundOptions) -> RoundRandomness {
     RoundRandomness::from_seed(options.simulation.then_some(0))
@@ -176,7 +161,7 @@ fn randomness(options: &RoundOptions) -> RoundRandomness {
 
 /// Makes a round, with a sign of life while the proof key is generated.
 fn waiting<T>(options: &RoundOptions, make: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
-    if options.proofs { Waiting::during("proof key", make) } else { make() }
+    if options.proofs { Bar::during("proof key", make) } else { make() }
 }
 
 fn one(options: &RoundOptions, terms: &Terms, public_key: PathBuf, outlook: &Outlook) -> Result<(), Failure> {
@@ -265,7 +250,7 @@ fn forecast(terms: &Terms, agreement: Agreement) -> Result<AgreementForecast, Fa
     let teachers = terms.roster.teacher_count();
     let forecast = whole_event(terms)
         .and_then(|event| AgreementForecast::new(&event, (agreement, terms.classes.len()), teachers, terms.queries));
-    forecast.map_err(|error| flag("agreement", &error))
+    forecast.map_err(|error| usage("agreement", &error))
 }
 
 /// Forecasts the labels of a round in which all teachers answer and agree.
@@ -273,7 +258,7 @@ fn unanimous(terms: &Terms) -> Result<Forecast, Failure> {
     let teachers = terms.roster.teacher_count();
     let forecast =
         whole_event(terms).and_then(|event| Forecast::unanimous(&event, terms.classes.len(), teachers, terms.queries));
-    forecast.map_err(|error| flag("queries", &error))
+    forecast.map_err(|error| usage("queries", &error))
 }
 
 /// Returns the refusal of a round whose noise outweighs all votes.
@@ -288,8 +273,7 @@ fn wrong_labels(terms: &Terms, unanimous: &Forecast) -> Failure {
     )
 }
 
-/// Returns the terms from the options.
-fn terms(options: &RoundOptions, keys: &KeyFiles) -> Result<Terms, Failure> {
+fn terms(options: &RoundOptions, public_key: &Path) -> Result<Terms, Failure> {
     let roster = Roster::read(&options.roster)?;
     if let Some(parties) = options.parties {
         let expected = roster.expect(parties, options.teachers.unwrap_or(parties));
@@ -298,7 +282,11 @@ fn terms(options: &RoundOptions, keys: &KeyFiles) -> Result<Terms, Failure> {
     // Each of several key sets has an evaluation key of its own.
     let evaluation_key = match options.keys {
         Some(_) => None,
-        None => Some(student::evaluation_key_digest(&keys.evaluation, &keys.public)?),
+        None => {
+            let beside = || public_key.with_file_name("evaluation.key");
+            let path = options.evaluation_key.clone().unwrap_or_else(beside);
+            Some(student::evaluation_key_digest(&path, public_key)?)
+        }
     };
     let noise = round_noise::of_round(&options.mechanism, roster.teacher_count(), options.threshold.is_some())?;
     Ok(Terms {

@@ -2,7 +2,7 @@
 
 use speed_accountant::{epsilon_text, without_protection};
 use speed_core::printable_path;
-use speed_experiment::{Cost, Plan, PlannedStage, PlannedTraining, StageCost};
+use speed_experiment::{Cost, Plan, PlannedStage, PlannedTraining, StageCost, Sweep};
 
 /// Returns the stages, the privacy cost and the processor time of a run as text.
 pub(super) fn plan_text(plan: &Plan) -> String {
@@ -42,8 +42,7 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     text
 }
 
-/// Returns a run's time and memory as text.
-pub(super) fn cost_text(cost: &Cost) -> String {
+fn cost_text(cost: &Cost) -> String {
     let Cost { stages, memory_bytes } = cost;
     let all: f64 = stages.iter().filter_map(|stage| stage.core_seconds).sum();
     let mut text = format!(
@@ -92,4 +91,39 @@ fn duration(seconds: f64) -> String {
         ..6e3 => format!("{:.0} core-minutes", seconds / 60.0),
         _ => format!("{:.0} core-hours", seconds / 3600.0),
     }
+}
+
+/// Returns the plan of a sweep, with a line for each setting.
+pub(super) fn sweep_text(sweep: &Sweep, plans: &[Plan]) -> String {
+    let mut text = format!("# a sweep of {}: {} runs\n", sweep.keys.join(", "), plans.len());
+    for (setting, plan) in sweep.settings.iter().zip(plans) {
+        let values: Vec<String> =
+            sweep.keys.iter().zip(&setting.values).map(|(key, value)| format!("{key} = {value}")).collect();
+        text.push_str(&format!("{}: {}\n", values.join(", "), line(plan)));
+    }
+    if let Some(cost) = plans.first().and_then(|plan| plan.cost.as_ref()) {
+        text.push_str(&format!(
+            "# cost of the first setting alone; the other settings share its unchanged stages\n{}",
+            cost_text(cost)
+        ));
+    }
+    text
+}
+
+/// Returns the remaining work and its privacy cost in one line.
+fn line(plan: &Plan) -> String {
+    let done = plan.stages.iter().filter(|stage| stage.done).count();
+    let epsilon = |epsilon: Option<f64>| epsilon.map_or_else(|| "none".to_owned(), epsilon_text);
+    let rows: Vec<String> =
+        plan.rows.iter().map(|row| format!("{} {}", row.name, epsilon(row.data_independent))).collect();
+    let missing = plan.missing.as_ref().map_or_else(String::new, |missing| format!("; MISSING: {missing}"));
+    let refused = plan.refused.iter().chain(&plan.questioned).map(|why| format!("; REFUSED: {why}"));
+    let refused: String = refused.collect();
+    let notes: String = plan.notes.iter().map(|note| format!("; {note}")).collect();
+    format!(
+        "{done} of {} stages done; data-independent epsilon: {}; {}{missing}{refused}{notes}",
+        plan.stages.len(),
+        if rows.is_empty() { "no noise".to_owned() } else { rows.join(", ") },
+        printable_path(&plan.folder)
+    )
 }

@@ -11,7 +11,7 @@ use speed_experiment::report::{Table, csv};
 use speed_experiment::training::{check_new, write_output, write_private_output};
 
 use super::{Failure, mark, threads};
-use crate::bar::{Counting, note, warn};
+use crate::bar::{Bar, note, warn};
 use crate::output::{SIMULATION, not_public, print_bytes, to_json};
 use crate::terminal;
 
@@ -43,7 +43,6 @@ pub(crate) struct PredictOptions {
     datasets: Option<PathBuf>,
 }
 
-/// The format of predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PredictionFormat {
     /// For people.
@@ -86,7 +85,7 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
     notes(&model, options.format).into_iter().for_each(note);
     let threads = threads(options.threads);
     let predictions = {
-        let bar = Counting::new("images", inputs.len() as u64);
+        let bar = Bar::counting("images", inputs.len() as u64);
         let on_batch = |images: usize| bar.steps(images as u64);
         Predicting { model: &model, threads, on_batch: &on_batch }.predict(&inputs)?
     };

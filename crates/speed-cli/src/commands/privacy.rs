@@ -3,9 +3,7 @@
 mod audit;
 mod budget;
 mod calibrate;
-mod calibrate_options;
 mod figure;
-mod key_range;
 mod ledger;
 mod noise;
 mod votes;
@@ -25,12 +23,11 @@ use speed_mechanism::{MechanismError, NoiseGenerator};
 
 pub(super) use self::noise::{checks, noise, ratio, width};
 pub(super) use self::votes::{GIVE_LABELS, ReadVotes, WithVotes, counts as read_counts, read as read_votes};
-use super::{Failure, flag, mark, print_report, usage};
-use crate::bar::Waiting;
+use super::{Failure, mark, print_report, usage};
+use crate::bar::Bar;
 use crate::options::{CheckOptions, FormOption, NoiseOptions, delta, rows};
 pub(super) use audit::{AuditOptions, audit};
-pub(super) use calibrate::calibrate;
-pub(super) use calibrate_options::CalibrateOptions;
+pub(super) use calibrate::{CalibrateOptions, calibrate};
 pub(super) use figure::{FigureCommand, figure};
 pub(super) use ledger::{LedgerCommand, ledger};
 
@@ -125,7 +122,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let of_argmax = options.threshold.filter(|_| checks.is_none());
     let mut event = PrivacyEvent::new(noise(&options.noise, teachers, of_argmax.is_some())?, tau);
     if let Some(threshold) = of_argmax {
-        event = event.with_threshold(threshold).map_err(|error| flag("threshold", &error))?;
+        event = event.with_threshold(threshold).map_err(|error| usage("threshold", &error))?;
     }
     let both = options.both_directions || (options.bound != Bound::Paper && !options.one_direction);
     let mut accountant = Accountant::new(event, options.delta)
@@ -142,7 +139,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     if let Some(orders) = options.orders {
         accountant = accountant.with_max_order(f64::from(orders));
     }
-    let waiting = Waiting::new("accounting");
+    let waiting = Bar::waiting("accounting");
     let spent = if options.any_votes {
         accountant.account_queries(options.check.answers.unwrap_or(queries))
     } else if options.release {
@@ -155,14 +152,14 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     };
     drop(waiting);
     let spent = spent.map_err(|error| match error {
-        AccountError::CentralRatio { .. } => flag("honest-ratio", &error),
-        AccountError::TooFewClasses { .. } if options.votes.is_none() => flag("classes", &"expected at least 2"),
-        AccountError::ReleaseOption { .. } => flag("release", &error),
-        AccountError::Checks { what: "answers", .. } => flag("answers", &error),
-        AccountError::Checks { .. } => flag("check-sigma", &error),
+        AccountError::CentralRatio { .. } => usage("honest-ratio", &error),
+        AccountError::TooFewClasses { .. } if options.votes.is_none() => usage("classes", "expected at least 2"),
+        AccountError::ReleaseOption { .. } => usage("release", &error),
+        AccountError::Checks { what: "answers", .. } => usage("answers", &error),
+        AccountError::Checks { .. } => usage("check-sigma", &error),
         error => match &options.votes {
             Some(votes) => ExperimentError::input(votes, error).into(),
-            None => flag("queries", &error),
+            None => usage("queries", &error),
         },
     })?;
     print_report(options.json, &WithVotes { value: &spent, votes_file: read }, || {

@@ -4,7 +4,7 @@ use clap::Args;
 use speed_aggregation::PrivacyNoise;
 use speed_mechanism::{MechanismKind, NoiseDeviation};
 
-use super::{Failure, flag, usage};
+use super::{Failure, usage};
 
 /// The noise of a new round: the mechanism, and exactly one parameter.
 #[derive(Debug, Args)]
@@ -76,12 +76,12 @@ fn noise(
             self::binomial("", coins, sigma, (teachers, has_threshold))?.ok_or_else(|| other(binomial))
         }
         (Ok(MechanismKind::DiscreteLaplace), (None, None, Some(gamma))) => {
-            PrivacyNoise::named(mechanism, gamma).map_err(|error| flag("gamma", &error))
+            PrivacyNoise::named(mechanism, gamma).map_err(|error| usage("gamma", &error))
         }
         (Ok(MechanismKind::DiscreteLaplace), _) => Err(other("--gamma")),
         // Refuses the name.
         (_, (.., gamma)) => {
-            PrivacyNoise::named(mechanism, gamma.unwrap_or_default()).map_err(|error| flag("mechanism", &error))
+            PrivacyNoise::named(mechanism, gamma.unwrap_or_default()).map_err(|error| usage("mechanism", &error))
         }
     }
 }
@@ -98,14 +98,14 @@ pub(super) fn binomial(
     let noise = match (coins, sigma) {
         (Some(coins), _) => PrivacyNoise::of_coins(coins, teachers),
         (None, Some(sigma)) => {
-            let sigma = NoiseDeviation::new(sigma).map_err(|error| flag(&name, &error))?;
+            let sigma = NoiseDeviation::new(sigma).map_err(|error| usage(&name, &error))?;
             PrivacyNoise::of_deviation(sigma, teachers, has_threshold)
         }
         (None, None) => return Ok(None),
     };
-    let noise = noise.map_err(|error| flag(&name, &error))?;
+    let noise = noise.map_err(|error| usage(&name, &error))?;
     if has_threshold {
-        noise.check_threshold(teachers).map_err(|error| flag(&name, &error))?;
+        noise.check_threshold(teachers).map_err(|error| usage(&name, &error))?;
     }
     Ok(Some(noise))
 }

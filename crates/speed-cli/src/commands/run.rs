@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use speed_core::ExitCode;
+use serde_json::json;
+use speed_core::{ExitCode, printable_path};
 use speed_experiment::{
-    RunOptions, Source, Sweep, check_run_id, first_model, has_begun, plan, run as run_experiment, run_folder,
+    Progress as _, RunOptions, Shard, ShardReport, Source, Sweep, check_run_id, first_model, has_begun,
+    plan as plan_run, plan_sweep, run as run_experiment, run_folder, run_shard, run_sweep, run_until, sweep_folder,
+    sweep_id,
 };
 
-use super::plan::plan_text;
-use super::runs::report_text;
-use super::{Failure, part, price, print_report, sweep, threads};
+use super::runs::{report_text, sweep_text};
+use super::{Failure, plan, print_report, threads, usage};
 use crate::options::{ExperimentOptions, MaxEpsilon};
 use crate::progress::{LogFormat, Reporter};
 use crate::slurm::quoted;
@@ -65,7 +67,7 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     let done = run_told(options, &reporter);
     if let Err(failure) = &done
         && let Some(message) = &failure.message
-        && reporter.failed(failure.code, message)
+        && reporter.run_failed(failure.code, message)
     {
         return Err(Failure::reported(failure.code));
     }
@@ -79,7 +81,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         datasets: options.experiment.datasets.clone(),
         threads: threads(options.threads),
         force: options.force.clone(),
-        limit: price::limit(options.limit)?,
+        limit: options.limit.limit()?,
         mix_machines: options.mix_machines,
         latency_wait: Duration::from_secs(options.latency_wait.into()),
     };
@@ -87,35 +89,65 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
     let config = swept.first();
     match &options.run {
         Some(id) if swept.is_plain() => check_run_id(id, config, &options.experiment.results)?,
-        Some(id) => sweep::check_id(id, &swept)?,
+        Some(id) => {
+            let found = sweep_id(&swept);
+            if found != *id {
+                return Err(usage("run", format!("expected {id}, this config's sweep is {found}")));
+            }
+        }
         None => {}
     }
     if let Some(stage) = &options.stage {
-        return part::run((stage, options.shard.as_deref()), &swept, &settings, options.json, reporter);
+        return run_part((stage, options.shard.as_deref()), &swept, &settings, options.json, reporter);
+    }
+    if !swept.is_plain() && options.dry_run {
+        let plans = plan_sweep(&swept, &settings)?;
+        return print_report(options.json, &json!({ "settings": plans }), || plan::sweep_text(&swept, &plans));
     }
     if !swept.is_plain() {
-        return match options.dry_run {
-            true => sweep::dry_run(&swept, &settings, options.json),
-            false => sweep::run(&swept, &settings, options.json, reporter),
-        };
+        let report = run_sweep(&swept, &settings, reporter)?;
+        let folder = sweep_folder(&report, &settings.results);
+        reporter.run_finished(&folder);
+        return print_report(options.json, &report, || sweep_text(&report, &folder));
     }
     if options.dry_run {
-        let plan = plan(config, &settings)?;
-        return print_report(options.json, &plan, || plan_text(&plan));
+        let plan = plan_run(config, &settings)?;
+        return print_report(options.json, &plan, || plan::plan_text(&plan));
     }
-    let report = run_experiment(config, &settings, reporter.progress()).inspect_err(|error| {
+    let report = run_experiment(config, &settings, reporter).inspect_err(|error| {
         if error.exit_code() == ExitCode::InputOutput && has_begun(config, &options.experiment.results) {
-            reporter.progress().note("finished work is kept; the same command goes on from it");
+            reporter.note("finished work is kept; the same command goes on from it");
         }
     })?;
     let folder = run_folder(&report, &options.experiment.results);
     if let Some((model, image)) = first_model(&report, &folder) {
-        reporter
-            .progress()
-            .note(&format!("classify an image: {}", predict_line(&model, &config.features.encoder, &image)));
+        reporter.note(&format!("classify an image: {}", predict_line(&model, &config.features.encoder, &image)));
     }
-    reporter.finished(&folder);
+    reporter.run_finished(&folder);
     print_report(options.json, &report, || report_text(&report, &folder, options.legend))
+}
+
+/// Does the part of a run, or of the runs of a sweep: up to a stage, or a share of the stage.
+fn run_part(
+    (stage, share): (&str, Option<&str>),
+    sweep: &Sweep,
+    settings: &RunOptions,
+    json: bool,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    if let Some(share) = share {
+        let report = run_shard(sweep, settings, &Shard::parse(stage, share)?, reporter)?;
+        reporter.run_finished(&report.folder);
+        let ShardReport { folder, shard, units, done_here } = &report;
+        return print_report(json, &report, || {
+            format!("{shard}: {units} units done, {done_here} of them here: {}\n", printable_path(folder))
+        });
+    }
+    let folder = run_until(sweep, settings, stage, reporter)?;
+    reporter.run_finished(&folder);
+    print_report(json, &json!({ "stage": stage, "folder": folder }), || {
+        format!("done up to stage {stage}: {}\n", printable_path(&folder))
+    })
 }
 
 /// Returns a command for the shell that started this program. `encoder` is empty without an encoder.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use speed_core::{Circuit, ExitCode, printable_path};
+use speed_experiment::Progress as _;
 use speed_round::network::{Limits, ServeProgress, ServeReport};
 use speed_round::server::{self, Progress, Refusal, ServerOptions, ServerReport, VerifyReport};
 use speed_round::{Role, RoundRandomness, default_registry};
@@ -178,18 +179,18 @@ impl Progress for RoundProgress {
     }
 
     fn begin(&self, queries: usize, done: usize) {
-        self.0.progress().begin("argmax", "queries", queries as u64, done as u64);
+        self.0.begin("argmax", "queries", queries as u64, done as u64);
     }
 
     fn advance(&self, queries: usize) {
-        self.0.progress().advance(queries as u64, "");
+        self.0.advance(queries as u64, "");
     }
 }
 
 fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
     let (shown, json) = (RoundProgress(Reporter::new(LogFormat::Text)), options.server.json);
     let report = server::aggregate(&server_options(options.server), &options.answers, &options.out, &shown)?;
-    shown.0.progress().end(&format!("{} queries answered", report.queries));
+    shown.0.end(&format!("{} queries answered", report.queries));
     print_report(json, &report, || text(&report))
 }
 
@@ -243,13 +244,12 @@ fn verify(options: ServerVerifyOptions) -> Result<(), Failure> {
         },
         &shown,
     )?;
-    shown.0.progress().end("computed again");
+    shown.0.end("computed again");
     print_report(options.json, &report, || verified(&report))?;
     // The report has the reasons.
     if report.honest { Ok(()) } else { Err(Failure::reported(ExitCode::Input)) }
 }
 
-/// Returns the report of a verification as text.
 fn verified(report: &VerifyReport) -> String {
     let mut text = format!(
         "{}round {:?}: {} of {} teachers counted, {} queries\n",
@@ -340,7 +340,6 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
     print_report(json, &report, || served(&report))
 }
 
-/// Returns the report of a server that stopped as text.
 fn served(report: &ServeReport) -> String {
     let state = match (report.done, report.fetched) {
         (_, true) => "the student has the result",

@@ -17,7 +17,7 @@ use super::identity::IdentityOptions;
 use super::new_round::RoundOptions;
 use super::training::{PluralityOptions, StudentQueriesOptions, StudentTrainOptions};
 use super::{Failure, client, identity, mark, new_round, print_report, training};
-use crate::bar::Waiting;
+use crate::bar::Bar;
 use crate::options::delta;
 
 /// A choice of parameter set by the range of noisy counts.
@@ -190,11 +190,10 @@ fn key_sets(
     simulation: Option<u64>,
     json: bool,
 ) -> Result<(), Failure> {
-    let reports = Waiting::during("keys", || bundle::keygen(out, usize::from(sets), parameters, simulation))?;
+    let reports = Bar::during("keys", || bundle::keygen(out, usize::from(sets), parameters, simulation))?;
     print_report(json, &json!({ "sets": reports }), || reports.iter().map(keys).collect::<String>())
 }
 
-/// Returns the lines about a key set.
 fn keys(report: &KeygenReport) -> String {
     let mut text = format!("{}key {} ({})\n", mark(report.simulation), report.key, report.parameters);
     let [student, teachers, server] = ["stays with the student", "goes to every teacher", "goes to the server"];
@@ -255,7 +254,6 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
     print_report(json, &value, || opened(&report, &price))
 }
 
-/// Returns the report of an opened result as text.
 fn opened(report: &student::OpenReport, price: &RoundPrice) -> String {
     let mut text = format!(
         "{}{} of {} queries labelled in {}\n{} of {} teachers{} counted\n",

@@ -1,7 +1,6 @@
 //! `speed submit`: submits an experiment as jobs of a Slurm cluster.
 
 mod arrange;
-mod needs;
 mod options;
 
 use std::num::NonZeroUsize;
@@ -18,11 +17,21 @@ use speed_experiment::{
 use self::arrange::{StepPlan, arrange};
 pub(in crate::commands) use self::options::{SubmitOptions, absolute};
 use self::options::{check, text};
-use super::{Failure, price, print_report, usage};
-use crate::slurm::{self, JobCommand, Jobs, Script, Submitted, quoted};
+use super::{Failure, print_report, usage};
+use crate::slurm::{self, JobCommand, Jobs, Needs, Script, Submitted, quoted};
 
 /// The directory of the logs, beside the scripts.
 const LOGS: &str = "logs";
+/// The factor on the measured values, which are estimates within a factor of two.
+const MARGIN: f64 = 2.0;
+/// Smallest time limit of a shard, in minutes.
+const LEAST: f64 = 10.0;
+/// Smallest time limit of a job without shards, in minutes. It reads all results and runs the accountant, which is not
+/// measured.
+const LEAST_WHOLE: f64 = 60.0;
+/// Smallest memory in megabytes, and the unit to which it is rounded up.
+const LEAST_MEMORY: f64 = 500.0;
+const MEMORY_STEP: f64 = 100.0;
 
 pub(super) fn submit(options: &SubmitOptions) -> Result<(), Failure> {
     check(options)?;
@@ -56,11 +65,9 @@ struct StepReport<'a> {
     state: &'static str,
     /// The shards in this submission.
     submitted: &'a [usize],
-    /// The Slurm job ID.
     job: Option<String>,
     /// The program and its arguments.
     command: Vec<String>,
-    /// The script.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -76,7 +83,7 @@ impl<'a> Submission<'a> {
         if let Some(datasets) = &datasets {
             run_options.extend(["--datasets".to_owned(), text(datasets)?]);
         }
-        if let Some(most) = price::limit(options.limit)?.most() {
+        if let Some(most) = options.limit.limit()?.most() {
             run_options.extend(["--max-epsilon".to_owned(), most.to_string()]);
         }
         if options.mix_machines {
@@ -100,7 +107,7 @@ impl<'a> Submission<'a> {
             datasets,
             threads: NonZeroUsize::new(options.cpus.into()).unwrap_or(NonZeroUsize::MIN),
             force: Vec::new(),
-            limit: price::limit(options.limit)?,
+            limit: options.limit.limit()?,
             mix_machines: options.mix_machines,
             latency_wait: Duration::ZERO,
         };
@@ -141,8 +148,23 @@ impl<'a> Submission<'a> {
     }
 
     fn script(&self, step_plan: &StepPlan) -> Script<'_> {
-        let needs = needs::for_step(self.options, &self.steps, step_plan.step, step_plan.of, self.plan.cost.as_ref());
-        Script { step: step_plan.step, of: step_plan.of, experiment: &self.config.name, job: &self.job, needs }
+        let (step, of) = (step_plan.step, step_plan.of);
+        Script { step, of, experiment: &self.config.name, job: &self.job, needs: self.needs(step, of) }
+    }
+
+    /// Returns the resources for a job of a step with `of` shards: from the user's options, else from a few steps measured here.
+    fn needs(&self, step: Step, of: usize) -> Needs {
+        let SubmitOptions { cpus, time: limit, memory: size, partition, account, .. } = self.options;
+        let cost = self.plan.cost.as_ref();
+        let measured = cost.and_then(|cost| self.steps.seconds(step, of, *cpus, cost));
+        let bytes = cost.map_or(0.0, |cost| cost.memory_bytes);
+        Needs {
+            cpus: *cpus,
+            time: limit.clone().or_else(|| measured.map(|seconds| time(step, seconds))),
+            memory: size.clone().unwrap_or_else(|| memory(bytes)),
+            partition: partition.clone(),
+            account: account.clone(),
+        }
     }
 
     /// Creates the directories and takes the lock for submitting.
@@ -294,4 +316,33 @@ fn line(report: &StepReport<'_>) -> String {
 /// Returns the name of the bash variable that holds the job ID of a step.
 fn variable(step: Step) -> String {
     step.name().replace('-', "_")
+}
+
+/// Returns a time limit as `hours:minutes:seconds`.
+fn time(step: Step, seconds: f64) -> String {
+    let least = if step.has_shards() { LEAST } else { LEAST_WHOLE };
+    let minutes = (MARGIN * seconds / 60.0).max(least).ceil();
+    format!("{:.0}:{:02.0}:00", (minutes / 60.0).floor(), minutes % 60.0)
+}
+
+fn memory(bytes: f64) -> String {
+    let megabytes = (MARGIN * bytes / 1e6 / MEMORY_STEP).ceil() * MEMORY_STEP;
+    format!("{:.0}M", megabytes.max(LEAST_MEMORY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn needs_are_rounded_up_generously() {
+        let teachers: Step = serde_json::from_value("teachers".into()).expect("a step");
+        assert_eq!(time(teachers, 1.0), "0:10:00");
+        assert_eq!(time(Step::REPORT, 1.0), "1:00:00");
+        assert_eq!(time(teachers, 3601.0), "2:01:00");
+        assert_eq!(time(teachers, 100.0 * 3600.0), "200:00:00");
+        assert_eq!(memory(1e6), "500M");
+        assert_eq!(memory(550e6), "1100M");
+        assert_eq!(memory(551e6), "1200M");
+    }
 }

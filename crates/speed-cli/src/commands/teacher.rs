@@ -17,7 +17,7 @@ use super::identity::IdentityOptions;
 use super::round::class_names as names_of_classes;
 use super::round_noise::AgreedNoiseOptions;
 use super::training::{TeacherTrainOptions, TeacherVoteOptions};
-use super::{Failure, WITHOUT_PROOFS, client, identity, mark, price, print_report, round_noise, training};
+use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print_report, round_noise, training};
 use crate::options::{ClassNames, PriceOptions, RecordOptions, class_names};
 
 #[derive(Debug, Subcommand)]
@@ -237,7 +237,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     let agreed = round_noise::agreed(&options.mechanism, file.roster().teacher_count())?;
     let price = RoundPrice::for_round(&file, None, options.price.delta)?;
     // A file that declares a simulation has no price. The program enforces the declaration.
-    price::check(&price, options.price.limit, options.simulation.is_some())?;
+    options.price.limit.check(&price, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {
         registry: options.records.registry(&options.signing_key),
         new_registry: options.records.new_registry,

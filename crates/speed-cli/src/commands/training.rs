@@ -256,8 +256,7 @@ pub(crate) struct StudentTrainOptions {
 fn reported<T>(
     work: impl FnOnce(&dyn speed_experiment::Progress) -> Result<T, speed_experiment::ExperimentError>,
 ) -> Result<T, Failure> {
-    let reporter = Reporter::new(LogFormat::Text);
-    Ok(work(reporter.progress())?)
+    Ok(work(&Reporter::new(LogFormat::Text))?)
 }
 
 pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure> {
@@ -306,7 +305,6 @@ fn teachers_text(report: &TeachersReport) -> String {
     text
 }
 
-/// Returns the line about an encoder.
 fn encoder_text(encoder: Option<&EncoderFacts>) -> String {
     encoder.map_or_else(String::new, |encoder| format!("encoder {}\n", encoder.in_words()))
 }
@@ -375,36 +373,16 @@ fn vote_text(report: &VoteReport) -> String {
 }
 
 pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
-    let StudentQueriesOptions {
-        pool,
-        count,
-        clusters,
-        groups,
-        features,
-        encoder,
-        sets,
-        size,
-        grey,
-        seed,
-        out,
-        json,
-        ..
-    } = options;
-    let features = if encoder.is_some() { Features::Encoded } else { features.unwrap_or_default() };
-    let choice = match (clusters, groups) {
+    let features = if options.encoder.is_some() { Features::Encoded } else { options.features.unwrap_or_default() };
+    let choice = match (options.clusters, options.groups) {
         (_, true) => QueriesChoice::Groups(features),
         (true, false) => QueriesChoice::Typical(features),
         (false, false) => QueriesChoice::Random,
     };
-    let options = training::QueriesOptions {
-        pool: ImagesOptions { path: pool, labels: None, size, grey, encoder },
-        count,
-        choice,
-        sets,
-        seed,
-        threads: threads(options.threads),
-        out,
-    };
+    let StudentQueriesOptions { pool, count, encoder, sets, size, grey, seed, out, json, .. } = options;
+    let pool = ImagesOptions { path: pool, labels: None, size, grey, encoder };
+    let threads = threads(options.threads);
+    let options = training::QueriesOptions { pool, count, choice, sets, seed, threads, out };
     let report = reported(|progress| training::choose_queries(&options, progress))?;
     print_report(json, &report, || queries_text(choice, &report, &options.out))
 }

@@ -72,14 +72,14 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
     let (source, account, unchecked) = match &card.source {
         CardSource::Run { .. } => {
             if round.is_some() {
-                return Err(usage("round", "expected --run or nothing: this card is of a run".into()));
+                return Err(usage("round", "expected --run or nothing: this card is of a run"));
             }
             ("run", verify_run_card(path, &card, run.as_deref())?, OF_REPORT.to_vec())
         }
         CardSource::Round { .. } => ("round", of_round(options, &card)?, vec!["training", "evaluation", "versions"]),
         CardSource::Labels => {
             if round.is_some() || run.is_some() {
-                return Err(usage("round", "expected no file: this card states no run and no round".into()));
+                return Err(usage("round", "expected no file: this card states no run and no round"));
             }
             of_files(options, &card, None)?;
             ("labels", None, [&["training.queries"], &OF_STUDENT[..]].concat())
@@ -107,7 +107,7 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
 /// Verifies the card of a round's model, and returns the claim that was computed again.
 fn of_round(options: &VerifyOptions, card: &ModelCard) -> Result<Option<Account>, Failure> {
     let Some(round) = &options.round else {
-        return Err(usage("round", "expected the round's file: this card is of a round".into()));
+        return Err(usage("round", "expected the round's file: this card is of a round"));
     };
     let CardSource::Round { sum, .. } = &card.source else { return Ok(None) };
     if sum.is_some() != options.result.is_some() {

@@ -13,7 +13,6 @@ use super::ticker::Ticker;
 /// The interval between two drawings.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// A display of a run's progress in a terminal.
 pub(crate) struct Bars {
     drawn: Arc<Mutex<Drawn>>,
     _ticker: Ticker,
@@ -58,7 +57,6 @@ impl Bars {
         });
     }
 
-    /// Removes the bars from the terminal.
     pub(crate) fn clear(&self) {
         let mut drawn = lock(&self.drawn);
         drawn.view = RunView::default();
@@ -113,22 +111,17 @@ impl Drawn {
     }
 
     fn draw_work(&mut self) {
-        let (name, template) = match (&self.view.work, self.view.running()) {
-            (Some(work), _) => (&work.name, "{prefix:>22!} {bar:14} {wide_msg}"),
-            (None, Some(stage)) => (&stage.name, "{prefix:>22!} {spinner} running {elapsed}"),
-            (None, None) => {
-                if let Some((_, bar)) = self.work.take() {
-                    bar.finish_and_clear();
-                    self.bars.remove(&bar);
-                }
-                return;
-            }
+        let shown = match (&self.view.work, self.view.running()) {
+            (Some(work), _) => Some((&work.name, "{prefix:>22!} {bar:14} {wide_msg}")),
+            (None, Some(stage)) => Some((&stage.name, "{prefix:>22!} {spinner} running {elapsed}")),
+            (None, None) => None,
         };
-        if self.work.as_ref().is_none_or(|(drawn, _)| drawn != name) {
-            if let Some((_, bar)) = self.work.take() {
-                bar.finish_and_clear();
-                self.bars.remove(&bar);
-            }
+        let is_other = |work: &mut (String, ProgressBar)| shown.is_none_or(|(name, _)| work.0 != *name);
+        if let Some((_, bar)) = self.work.take_if(is_other) {
+            bar.finish_and_clear();
+            self.bars.remove(&bar);
+        }
+        if let (None, Some((name, template))) = (&self.work, shown) {
             let bar = self.bars.insert(0, ProgressBar::new(0).with_style(style(template)));
             bar.set_prefix(printable(name));
             self.work = Some((name.clone(), bar));

@@ -18,7 +18,6 @@ pub(crate) const EVERY: Duration = Duration::from_secs(10);
 /// The interval between two objects on the same work.
 const OBJECT_EVERY: Duration = Duration::from_secs(1);
 
-/// The form of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people.
@@ -27,7 +26,6 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// A reporter of progress in lines.
 pub(crate) struct Lines {
     log: Arc<Mutex<LineLog>>,
     _ticker: Ticker,
@@ -41,7 +39,6 @@ struct LineLog {
     /// When the current stage and its work began.
     stage_began: Instant,
     work_began: Instant,
-    /// When the last line was written.
     written_at: Instant,
 }
 
@@ -63,18 +60,14 @@ impl Lines {
     }
 
     pub(super) fn run_finished(&self, folder: &Path) {
-        self.log().object("finished", json!({ "folder": folder }));
+        lock(&self.log).object("finished", json!({ "folder": folder }));
     }
 
     /// Reports a failure to programs, and returns whether the lines are for programs.
     pub(super) fn run_failed(&self, code: ExitCode, message: &str) -> bool {
-        let mut log = self.log();
+        let mut log = lock(&self.log);
         log.object("error", json!({ "code": code.code(), "kind": code.kind(), "message": message }));
         log.form == LogFormat::Json
-    }
-
-    fn log(&self) -> MutexGuard<'_, LineLog> {
-        lock(&self.log)
     }
 }
 
@@ -154,7 +147,7 @@ impl LineLog {
 
 impl Progress for Lines {
     fn on(&self, event: Event<'_>) {
-        let mut log = self.log();
+        let mut log = lock(&self.log);
         log.view.apply(event);
         match event {
             Event::Planned(stages) => log.object("planned", json!({ "stages": stages })),

@@ -8,7 +8,6 @@ use speed_experiment::{ExperimentError, Lock, Step, found_instead, read_small, s
 
 use super::programs::is_number;
 
-/// The record's file.
 const FILE: &str = "jobs.json";
 /// The largest number of shards, which is Slurm's limit on the size of an array.
 const MAX_SHARDS: usize = 4_000_001;
@@ -27,14 +26,10 @@ pub(crate) struct Jobs {
     pub(crate) jobs: Vec<Submitted>,
 }
 
-/// A submitted job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Submitted {
-    /// The step.
     pub(crate) step: Step,
-    /// Its number.
     pub(crate) job: String,
-    /// Its name.
     pub(crate) name: String,
     /// The job's shards; empty for a step without shards.
     pub(crate) shards: Vec<usize>,
@@ -51,7 +46,6 @@ impl Submitted {
     }
 }
 
-/// Returns the name of the log of a task.
 pub(crate) fn log_name(name: &str, job: &str, task: Option<usize>) -> String {
     task.map_or_else(|| format!("{name}-{job}.out"), |task| format!("{name}-{job}_{task}.out"))
 }
@@ -92,7 +86,6 @@ impl Jobs {
         Lock::try_take(folder.join(LOCK), &folder)
     }
 
-    /// Writes the record.
     pub(crate) fn write(&self, run: &Path) -> Result<(), ExperimentError> {
         let path = slurm_folder(run).join(FILE);
         let mut text = serde_json::to_string_pretty(self).map_err(ExperimentError::unwritable(&path))?;
@@ -100,7 +93,6 @@ impl Jobs {
         write_atomic(&path, text.as_bytes())
     }
 
-    /// Returns the jobs of a step.
     pub(crate) fn of_step(&self, step: Step) -> impl Iterator<Item = &Submitted> {
         self.jobs.iter().filter(move |job| job.step == step)
     }

@@ -4,12 +4,37 @@
 use std::io::{ErrorKind, Read};
 use std::process::{Command, Stdio};
 
-use super::error::SlurmError;
+use speed_core::printable;
 
 /// Limit of a program's output in bytes: about a hundred thousand tasks.
 const MAX_OUTPUT: u64 = 8 << 20;
 /// Limit of a program's error output in bytes.
 const MAX_ERRORS: u64 = 64 << 10;
+
+/// The largest number of characters of a program's output in a message.
+const MAX_SHOWN: usize = 300;
+
+#[derive(Debug)]
+pub(crate) struct SlurmError {
+    message: String,
+    /// Whether the program does not exist, or ended with a code other than 0.
+    is_refusal: bool,
+}
+
+impl std::fmt::Display for SlurmError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Returns the beginning of a program's output in one line, escaped for terminal output.
+fn shortened(output: &str) -> String {
+    let output = printable(&output.trim().replace('\n', "; "));
+    match output.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}...", &output[..end]),
+        None => output,
+    }
+}
 
 /// A task of a job, or a job that is not an array, as Slurm reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,20 +110,25 @@ pub(crate) fn accounted(jobs: &[&str]) -> Result<Option<Vec<Seen>>, SlurmError> 
     let arguments = ["--noheader", "--parsable2", "--allocations", &jobs, "--format=JobID,State,ExitCode"];
     match call("sacct", &arguments.map(str::to_owned)) {
         Ok(text) => accounts(&text).map(Some),
-        Err(SlurmError::Missing { .. } | SlurmError::Failed { .. }) => Ok(None),
+        Err(error) if error.is_refusal => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Cancels jobs.
 pub(crate) fn cancel(jobs: &[String]) -> Result<(), SlurmError> {
     call("scancel", jobs).map(drop)
 }
 
-fn call(program: &'static str, arguments: &[String]) -> Result<String, SlurmError> {
+fn call(program: &str, arguments: &[String]) -> Result<String, SlurmError> {
     let failed = |source: std::io::Error| match source.kind() {
-        ErrorKind::NotFound => SlurmError::Missing { program },
-        _ => SlurmError::Io { program, source },
+        ErrorKind::NotFound => SlurmError {
+            message: format!(
+                "{program} is not on PATH: submit from a machine of the cluster, or install Slurm's programs (Debian and Ubuntu: \
+                 slurm-client). --dry-run prints the scripts, which run by hand or under another scheduler too"
+            ),
+            is_refusal: true,
+        },
+        _ => SlurmError { message: format!("cannot run {program}: {source}"), is_refusal: false },
     };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -113,8 +143,10 @@ fn call(program: &'static str, arguments: &[String]) -> Result<String, SlurmErro
         return Err(unexpected(program, "at most 8 MiB", &String::from_utf8_lossy(&output[..80])));
     }
     if !status.success() {
-        let output = String::from_utf8_lossy(if errors.is_empty() { &output } else { &errors }).into_owned();
-        return Err(SlurmError::Failed { program, code: status.code(), output });
+        let output = String::from_utf8_lossy(if errors.is_empty() { &output } else { &errors });
+        let code = status.code().map_or_else(|| "by a signal".to_owned(), |code| format!("with code {code}"));
+        let message = format!("{program} ended {code}: {}", shortened(&output));
+        return Err(SlurmError { message, is_refusal: true });
     }
     String::from_utf8(output).map_err(|error| unexpected(program, "UTF-8 text", &error.to_string()))
 }
@@ -182,8 +214,8 @@ fn is_state(text: &str) -> bool {
     (1..=32).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }
 
-fn unexpected(program: &'static str, expected: &'static str, found: &str) -> SlurmError {
-    SlurmError::Unexpected { program, expected, found: found.to_owned() }
+fn unexpected(program: &str, expected: &str, found: &str) -> SlurmError {
+    SlurmError { message: format!("{program} output {:?}, expected {expected}", shortened(found)), is_refusal: false }
 }
 
 #[cfg(test)]

@@ -20,20 +20,16 @@ pub(crate) struct Needs {
     pub(crate) time: Option<String>,
     /// Memory, in sbatch's format.
     pub(crate) memory: String,
-    /// The partition.
     pub(crate) partition: Option<String>,
-    /// The account.
     pub(crate) account: Option<String>,
 }
 
 /// The command of a run's jobs; its paths are valid on all machines.
 #[derive(Clone, Debug)]
 pub(crate) struct JobCommand {
-    /// The program.
     pub(crate) program: String,
     /// The directory that relative paths of the config refer to.
     pub(crate) working: String,
-    /// The config.
     pub(crate) config: String,
     /// Options of `speed run`, unchanged.
     pub(crate) options: Vec<String>,
@@ -42,7 +38,6 @@ pub(crate) struct JobCommand {
     pub(crate) run: String,
 }
 
-/// The script of a step.
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
     pub(crate) step: Step,
@@ -60,12 +55,10 @@ impl Script<'_> {
         format!("speed-{}-{id}", self.step.name())
     }
 
-    /// Returns its path.
     pub(crate) fn path(&self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.sh", self.step.name()))
     }
 
-    /// Returns its text.
     pub(crate) fn text(&self) -> String {
         let Self { step, of, experiment, job, needs } = self;
         let mut text = format!("#!/bin/bash\n# Experiment {}, {} {}: ", printable(experiment), job.kind, job.run);

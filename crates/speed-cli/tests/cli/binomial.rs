@@ -8,7 +8,6 @@ use speed_aggregation::{PrivacyNoise, PublicKey};
 use speed_core::{NoisePlacement, RandomnessKind};
 use speed_round::{Roster, RoundFile, Terms, student};
 
-use crate::cli::common::Workplace;
 use crate::cli::roles::{AGGREGATE, ANSWER, Parties, ROUND, in_process, labels};
 
 #[test]
@@ -28,7 +27,6 @@ fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
 
 #[test]
 fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
-    let words = ["--coins", "3 coins for each teacher", "with a threshold an even number is expected"];
     let parties = Parties::new();
     parties.agree(1, 2, "--sigma 1.2 --threshold 2");
     // Without a threshold, three coins are enough for this deviation.
@@ -38,43 +36,10 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
     let round = format!("{ROUND} --name odd {terms} --out odd.toml");
     for noise in ["teachers", "server"] {
         let line = format!("{round} --threshold 2 --noise {noise}");
+        let words = ["--coins", "3 coins for each teacher", "with a threshold an even number is expected"];
         parties.fails("student", &line, 2, &words);
     }
     parties.succeeds("student", &round);
-
-    let place = Workplace::new(
-        "name = \"odd\"\n[data]\nsource = \"none\"\npool_images = 9\n[votes]\nsource = \"uniform\"\n\
-         [queries]\ncount = 2\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\nthreshold = 9\n\
-         [noise]\nmechanism = \"binomial\"\ncoins = 3\nsource = \"simulation\"\n",
-    );
-    place.fails("run config.toml", 2, &["`noise.coins`", words[1], words[2]]);
-    place.succeeds("run config.toml --set noise.coins=4");
-    place.succeeds("run config.toml --set row.0.threshold=0");
-
-    let binomial = "--mechanism binomial --teachers 20";
-    let claim = "--epsilon 9 --delta 1e-5";
-    let with = |command: &str, more: &str| format!("{command} {more} {binomial}");
-    place.succeeds("ledger create ledger --epsilon 90 --delta 1e-5");
-    for command in [
-        "account --any-votes --queries 2 --delta 1e-5",
-        format!("calibrate {claim}").as_str(),
-        "ledger charge ledger --queries 2",
-    ] {
-        place.fails(&with(command, "--coins 3 --threshold 9"), 2, &words);
-        place.succeeds(&with(command, "--coins 4 --threshold 9"));
-    }
-    // The votes of an audit are those of the teachers, and it has a threshold unless told otherwise.
-    let audit = "audit --mechanism binomial --coins 3 --votes 6,4 --runs 100";
-    place.fails(&audit, 2, &words);
-    place.succeeds(&format!("{audit} --no-threshold"));
-    // Calibrated coins are even.
-    let coins = |more: &str| {
-        let more = format!("{claim} {more} --queries 20 --json");
-        let found = place.json(&with("calibrate", &more));
-        found["scale"].as_f64().expect("coins") as u64 / 20
-    };
-    let (without, with) = (coins("--classes 10"), coins("--classes 10 --threshold 9"));
-    assert_eq!(with, without.next_multiple_of(2));
 }
 
 #[test]
@@ -151,7 +116,6 @@ fn teacher_and_server_refuse_a_proof_key_of_another_range() {
     }
     let expected = format!("the values of this round have {} bits", file.round().proof_range().bits());
     let words = ["proof.key", "a proof key for values of ", &expected];
-    assert!(!parties.path("teacher 0", "votes.csv").exists());
     let answer = format!("{ANSWER} --simulation 8 --out message --proof-key proof.key");
     parties.fails("teacher 0", &answer, 3, &words);
     fs::create_dir_all(parties.path("server", "inbox")).expect("an inbox");

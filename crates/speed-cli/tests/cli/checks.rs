@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::cli::common::{Workplace, contains, determined, read_json};
+use crate::cli::common::{Workplace, contains, determined, has, read_json};
 use crate::cli::shards::{ended, start};
 
 const HEAD: &str = r#"
@@ -41,10 +41,6 @@ fn column(run: &Path, stage: &str, file: &str) -> Vec<String> {
     text.lines().skip(1).map(|line| line.rsplit(',').next().expect("a column").to_owned()).collect()
 }
 
-fn table(run: &Path) -> Value {
-    read_json(&run.join("tables/table.json"))
-}
-
 #[test]
 fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
     let place = Workplace::new(&config("simulation", ENCRYPTED));
@@ -67,25 +63,21 @@ fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
     assert!(!few[first].is_empty(), "the first queries that pass are answered: {few:?} {reached:?}");
     assert!(column(&run, "aggregate-none-passes", "labels.csv").iter().all(String::is_empty));
 
-    let rows = table(&run)["rows"].clone();
-    let row = |name: &str| {
-        let all = rows.as_array().expect("rows");
-        all.iter().find(|row| row["name"] == name).expect("a row").clone()
-    };
+    let table = read_json(&run.join("tables/table.json"));
+    let rows = table["rows"].as_array().expect("rows");
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).expect("a row");
     let (clear, few) = (row("clear"), row("at most two"));
-    assert_eq!((&clear["answered"], &few["answered"]), (&passed.into(), &2.into()));
-    assert_eq!(row("encrypted")["agreement"], 4);
+    has(clear, &json!({ "answered": passed }));
+    has(row("encrypted"), &json!({ "agreement": 4 }));
+    let checks = json!({ "noise": "skellam", "sigma": 3.0, "threshold": 8.0, "queries": 8 });
+    let account = json!({ "checks": checks, "queries": 2, "sigma": 2.0, "threshold": null });
+    has(few, &json!({ "answered": 2, "data_independent": account }));
     let account = &few["data_independent"];
-    assert_eq!(
-        account["checks"],
-        serde_json::json!({ "noise": "skellam", "sigma": 3.0, "threshold": 8.0, "queries": 8 })
-    );
-    assert!(account["queries"] == 2 && account["sigma"] == 2.0 && account["threshold"].is_null(), "{account}");
     assert!(account["claim"].as_str().is_some_and(|claim| claim.contains("8 checks and of at most 2 answers")));
     // Fewer answers cost less, and the votes cost no more than any votes.
     let epsilon = |row: &Value, claim: &str| row[claim]["epsilon"].as_f64().expect("an epsilon");
-    assert!(epsilon(&few, "data_independent") < epsilon(&clear, "data_independent"));
-    assert!(epsilon(&clear, "data_dependent") <= epsilon(&clear, "data_independent"));
+    assert!(epsilon(few, "data_independent") < epsilon(clear, "data_independent"));
+    assert!(epsilon(clear, "data_dependent") <= epsilon(clear, "data_independent"));
 }
 
 #[test]
@@ -109,19 +101,16 @@ fn real_checks_are_charged_before_the_answers_and_once() {
     let run = || place.succeeds("run config.toml --max-epsilon inf");
     run();
     let ledger = || -> Vec<Value> {
-        let shown = place.succeeds("ledger show results/checks/ledger --json");
-        let statement: Value = serde_json::from_str(&shown).expect("json");
-        statement["charges"].as_array().expect("charges").clone()
+        place.json("ledger show results/checks/ledger --json")["charges"].as_array().expect("charges").clone()
     };
     let charges = ledger();
     let folder = place.run_folder("results", "checks");
     let passed =
         |row: &str| column(&folder, &format!("check-{row}"), "checks.csv").iter().filter(|c| *c == "1").count();
     // The checks of both rows, then the answers of each row, if any query passed.
-    let checks: Vec<bool> = charges.iter().map(|charge| charge["check"] == true).collect();
-    assert_eq!(checks[..2], [true, true], "{charges:?}");
-    assert_eq!((&charges[0]["queries"], &charges[1]["queries"]), (&8.into(), &4.into()));
-    assert!(charges[..2].iter().all(|charge| charge["sigma"] == 3.0 && charge["threshold"] == 8.0), "{charges:?}");
+    for (charge, queries) in charges.iter().zip([8, 4]) {
+        has(charge, &json!({ "check": true, "queries": queries, "sigma": 3.0, "threshold": 8.0 }));
+    }
     let answered: Vec<usize> = ["clear", "encrypted"].into_iter().map(passed).filter(|passed| *passed > 0).collect();
     let charged: Vec<usize> =
         charges[2..].iter().map(|charge| charge["queries"].as_u64().expect("a number") as usize).collect();
@@ -136,43 +125,10 @@ fn real_checks_are_charged_before_the_answers_and_once() {
 }
 
 #[test]
-fn keys_of_checks_that_mean_nothing_are_refused_by_name() {
-    for (row, words) in [
-        ("check_noise = 3.0, threshold = 4, aggregation = \"non-private\"", vec!["row.1.aggregation", "check_noise"]),
-        ("answers = 3, aggregation = \"trusted\"", vec!["row.1.answers", "needs check_noise"]),
-        ("check_noise = -1.0, threshold = 8, aggregation = \"trusted\"", vec!["row.1.check_noise"]),
-    ] {
-        let place = Workplace::new(&config("simulation", &format!("{{ name = \"odd\", {row} }}\n")));
-        place.fails("run config.toml", 2, &words);
-    }
-    let without = config("simulation", "").replace("threshold = 8, ", "");
-    Workplace::new(&without).fails("run config.toml", 2, &["row.0.threshold", "found 0"]);
-}
-
-#[test]
-fn the_command_line_accounts_for_checks() {
+fn a_ledger_is_charged_for_checks() {
     let place = Workplace::new("");
-    let json = |arguments: &str| -> Value { place.json(arguments) };
-    let base = "--mechanism skellam --delta 1e-5 --threshold 200 --check-sigma 150 --queries 640";
-    let account = json(&format!("account --any-votes --sigma 48 --answers 286 --json {base}"));
-    let epsilon = account["epsilon"].as_f64().expect("an epsilon");
-    assert!((1.7..1.9).contains(&epsilon), "{account}");
-    assert_eq!((&account["queries"], &account["checks"]["queries"]), (&286.into(), &640.into()));
-    let found = json(&format!("calibrate --epsilon 1.97 --answers 286 --json {base}"));
-    let scale = found["scale"].as_f64().expect("a scale");
-    assert!(
-        (43.0..46.0).contains(&scale) && found["account"]["epsilon"].as_f64().is_some_and(|e| e <= 1.97),
-        "{found}"
-    );
-    place.fails(&format!("account --any-votes --sigma 48 --answers 641 {base}"), 2, &["--answers", "641", "640"]);
-    let without = "account --any-votes --gamma 0.1 --delta 1e-5 --queries 5 --answers 3";
-    place.fails(&without, 2, &["--answers", "without checks"]);
-
     place.succeeds("ledger create l --epsilon 6 --delta 1e-5");
-    let charge = "ledger charge l --queries 640 --mechanism skellam --sigma 150 --threshold 200";
-    let text = place.succeeds(&format!("{charge} --check"));
-    contains(&text, &["200 (check)", "640 checks whether the largest noisy count reaches 200"]);
-    let statement = json("ledger show l --json");
-    assert_eq!(statement["charges"][0]["check"], true);
-    place.fails("ledger charge l --queries 9 --gamma 0.1 --check", 2, &["--threshold"]);
+    let charge = "ledger charge l --queries 640 --mechanism skellam --sigma 150 --threshold 200 --check";
+    contains(&place.succeeds(charge), &["200 (check)", "640 checks whether the largest noisy count reaches 200"]);
+    assert_eq!(place.json("ledger show l --json")["charges"][0]["check"], true);
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::cli::common::{Workplace, contains, determined, read_json};
+use serde_json::json;
+
+use crate::cli::common::{Workplace, contains, determined, has, read_json};
 
 const UNIFORM: &str = r#"
 name = "circuits"
@@ -17,41 +19,15 @@ row = [
     { name = "Trusted", aggregation = "trusted" },
 "#;
 
-/// A config with more rows.
 fn config(rows: &str) -> String {
     format!("{UNIFORM}{rows}]\n")
 }
 
-const CIRCUITS: &str = r#"
-    { name = "tournament", aggregation = "encrypted" },
+/// The circuits, and the same noise in clear text and on ciphertexts.
+const ROWS: &str = r#"
+    { name = "tournament", aggregation = "encrypted", queries = 4 },
     { name = "all pairs", aggregation = "encrypted", circuit = "all-pairs", queries = 1 },
     { name = "paper", aggregation = "encrypted", circuit = "paper", queries = 2 },
-"#;
-
-#[test]
-fn exact_circuits_agree_and_the_papers_reports_unresolved_queries() {
-    let place = Workplace::new(&config(CIRCUITS));
-    let table = place.succeeds("run config.toml --results one");
-    contains(&table, &["4/4", "1/1", "unresolved"]);
-    let run = place.run_folder("one", "circuits");
-    let labels = |row: &str| -> Vec<String> {
-        let text = fs::read_to_string(run.join(format!("stages/aggregate-{row}/labels.csv"))).expect("labels");
-        text.lines().skip(1).map(str::to_owned).collect()
-    };
-    assert_eq!(labels("tournament"), labels("trusted"));
-    assert_eq!(labels("all-pairs"), labels("trusted")[..1]);
-
-    let table = read_json(&run.join("tables/table.json"));
-    let rows = table["rows"].as_array().expect("rows");
-    let counts: Vec<_> = rows.iter().map(|row| (row["queries"].as_u64(), row["unresolved"].as_u64())).collect();
-    assert_eq!(counts[..3], [(Some(4), None), (Some(4), None), (Some(1), None)]);
-    let without_label = labels("paper").iter().filter(|line| line.ends_with(',')).count() as u64;
-    assert_eq!(counts[3], (Some(2), Some(without_label)));
-    assert!(rows[3]["agreement"].as_u64().is_some_and(|agreement| agreement + without_label <= 2));
-}
-
-/// The same noise in clear text and on ciphertexts.
-const NOISES: &str = r#"
     { name = "skellam in clear", aggregation = "trusted", mechanism = "skellam", sigma = 1.5 },
     { name = "skellam", aggregation = "encrypted", queries = 3, mechanism = "skellam", sigma = 1.5 },
     { name = "binomial in clear", aggregation = "trusted", mechanism = "binomial", coins = 3 },
@@ -68,12 +44,17 @@ const NOISES: &str = r#"
 "#;
 
 #[test]
-fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
-    let place = Workplace::new(&config(NOISES).replace("count = 4", "count = 8"));
+fn circuits_mechanisms_placements_and_thresholds_give_the_same_on_ciphertexts() {
+    let place = Workplace::new(&config(ROWS).replace("count = 4", "count = 8"));
     let table = place.succeeds("run config.toml --results one");
+    contains(&table, &["4/4", "1/1", "unresolved", "answered"]);
     let run = place.run_folder("one", "circuits");
     let labels =
         |row: &str| fs::read_to_string(run.join(format!("stages/aggregate-{row}/labels.csv"))).expect("labels");
+    let without_label = |row: &str| labels(row).lines().filter(|line| line.ends_with(',')).count() as u64;
+    for (row, queries) in [("tournament", 4), ("all-pairs", 1)] {
+        assert!(labels("trusted").starts_with(&labels(row)) && labels(row).lines().count() == 1 + queries, "{row}");
+    }
     for row in ["skellam", "binomial", "confident-coins", "central", "central-coins", "confident"] {
         let clear = labels(&format!("{row}-in-clear"));
         let encrypted = labels(row);
@@ -83,21 +64,24 @@ fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
     let report = read_json(&run.join("tables/table.json"));
     let row =
         |name: &str| report["rows"].as_array().expect("rows").iter().find(|row| row["name"] == name).expect("a row");
-    let without_label = labels("confident-in-clear").lines().filter(|line| line.ends_with(',')).count() as u64;
-    assert!((1..8).contains(&without_label), "{}", labels("confident-in-clear"));
-    assert_eq!(row("confident in clear")["answered"].as_u64(), Some(8 - without_label));
-    assert_eq!(row("silent")["answered"].as_u64(), Some(0));
+    for (name, queries) in [("Trusted", 8), ("tournament", 4), ("all pairs", 1)] {
+        has(row(name), &json!({ "queries": queries, "unresolved": null }));
+    }
+    has(row("paper"), &json!({ "queries": 2, "unresolved": without_label("paper") }));
+    assert!(row("paper")["agreement"].as_u64().is_some_and(|agreed| agreed + without_label("paper") <= 2));
+    let unanswered = without_label("confident-in-clear");
+    assert!((1..8).contains(&unanswered), "{}", labels("confident-in-clear"));
+    has(row("confident in clear"), &json!({ "answered": 8 - unanswered }));
+    has(row("silent"), &json!({ "answered": 0 }));
     assert_eq!(row("central").get("answered"), None);
-    assert!(table.contains("answered"), "{table}");
 
     // A claim names the noise that it covers. Only the server knows noise that it adds.
     let claim = |name: &str, column: &str| row(name)[column]["claim"].as_str().unwrap_or_default().to_owned();
     assert!(claim("skellam", "data_dependent").contains("Skellam"), "{}", claim("skellam", "data_dependent"));
     assert!(claim("confident", "data_independent").contains("no answer"), "{}", claim("confident", "data_independent"));
-    let central = claim("central", "data_dependent");
-    assert!(central.contains("trusted aggregator") || central.contains("central"), "{central}");
-    let central = claim("central coins", "data_independent");
-    assert!(central.contains("trusted aggregator") || central.contains("central"), "{central}");
+    for central in [claim("central", "data_dependent"), claim("central coins", "data_independent")] {
+        assert!(central.contains("trusted aggregator") || central.contains("central"), "{central}");
+    }
     let answered = row("central coins in clear")["answered"].as_u64();
     assert!(answered.is_some_and(|answered| (1..8).contains(&answered)), "{answered:?}");
     assert!(row("skellam")["paper_formulas"].is_null() && row("confident")["paper_formulas"].is_null());

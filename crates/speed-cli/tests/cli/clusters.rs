@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::bad_input::{bands, npy};
-use crate::cli::common::{Workplace, determined, read_json, sets};
+use crate::cli::common::{Workplace, read_json, sets};
 
 /// Sixty teachers of 30 built-in digits each, who label twelve groups of images, and one small student.
 const GROUPS: &str = r#"
@@ -29,15 +29,9 @@ row = [
 ]
 "#;
 
-fn stage(run: &Path, name: &str, file: &str) -> String {
-    let path = run.join("stages").join(name).join(file);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The images of every group.
 fn groups(run: &Path) -> BTreeMap<usize, Vec<usize>> {
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for line in stage(run, "queries", "groups.csv").lines().skip(1) {
+    for line in fs::read_to_string(run.join("stages/queries/groups.csv")).expect("groups").lines().skip(1) {
         let (query, image) = line.split_once(',').expect("two columns");
         groups.entry(query.parse().expect("a query")).or_default().push(image.parse().expect("an image"));
     }
@@ -56,8 +50,7 @@ fn teachers_label_groups_and_the_student_learns_from_all_their_images() {
 
     // Encrypted labels equal those in clear text, and a prefix of the queries has the same labels.
     let labels = |row: &str| -> Vec<Value> {
-        let record: Value =
-            serde_json::from_str(&stage(&run, &format!("aggregate-{row}"), "aggregate.json")).expect("json");
+        let record = read_json(&run.join(format!("stages/aggregate-{row}/aggregate.json")));
         record["labels"].as_array().expect("labels").clone()
     };
     assert_eq!(labels("encrypted")[..], labels("clear-text")[..4]);
@@ -69,52 +62,34 @@ fn teachers_label_groups_and_the_student_learns_from_all_their_images() {
 
     // Every image of an answered group is a labelled image of the student, with a doubt.
     let rows: BTreeMap<usize, Vec<Value>> =
-        serde_json::from_str(&stage(&run, "beliefs", "beliefs.json")).expect("beliefs");
+        serde_json::from_value(read_json(&run.join("stages/beliefs/beliefs.json"))).expect("beliefs");
     assert_eq!(rows.values().map(Vec::len).collect::<Vec<_>>(), [15, 4, 10]);
     let beliefs: Vec<&Value> = rows.values().flatten().collect();
     assert!(beliefs.iter().all(|belief| (0.0..1.0).contains(&belief["doubt"].as_f64().expect("a doubt"))));
 }
 
-/// Threads, and a run that is divided and resumed, do not change a byte.
 #[test]
-fn shards_share_the_labelling_of_groups_and_typical_images_are_single_queries_of_the_same_clusters() {
+fn typical_images_are_single_queries_of_the_clusters_of_the_groups() {
     let place = Workplace::new(&GROUPS.replace("encrypted", "trusted"));
-    let set = "--set table.repeats=0";
-    let run = |arguments: &str| place.succeeds(&format!("run config.toml {arguments} {set}"));
-    run("--results whole --threads 1");
-    run("--results parts --stage queries");
-    // The run does the units of the other shard.
-    run("--results parts --stage aggregate --shard 1/2");
-    run("--results parts");
-    let whole = place.run_folder("whole", "groups");
-    assert_eq!(determined(&whole), determined(&place.run_folder("parts", "groups")));
+    let run = |more: &str| place.succeeds(&format!("run config.toml --set table.repeats=0 {more}"));
+    run("--results whole --stage queries");
     run("--results single --set queries.groups=false --set queries.beliefs=false");
-    let single = place.run_folder("single", "groups");
+    let [whole, single] = ["whole", "single"].map(|results| place.run_folder(results, "groups"));
     let typical = |run: &Path| fs::read(run.join("stages/queries/queries.npy")).expect("queries");
     assert_eq!(typical(&single), typical(&whole));
     assert!(!single.join("stages/queries/groups.csv").exists() && !single.join("stages/beliefs").exists());
 }
 
 #[test]
-fn impossible_groups_and_maps_are_refused() {
+fn histograms_have_no_votes_on_groups() {
     let place = Workplace::new(&GROUPS.replace("encrypted", "trusted"));
-    let fails =
-        |keys: &[&str], code, words: &[&str]| place.fails(&format!("run config.toml{}", sets(keys)), code, words);
-    fails(&["queries.selection=random"], 2, &["queries.groups", "clusters"]);
-    fails(&["data.pool=train"], 2, &["data.pool", "data.test_images"]);
-    fails(&["queries.features=curved"], 2, &["queries.features", "straightened"]);
-    let none = ["data.source=none", "votes.source=uniform", "table.repeats=0"];
-    fails(&[&none[..], &["queries.beliefs=false"]].concat(), 2, &["queries.selection", "no images"]);
-    fails(&[&none[..], &["queries.selection=first", "queries.groups=false"]].concat(), 2, &["queries.beliefs"]);
-    fails(&["data.source=none", "table.repeats=0"], 2, &["votes.source"]);
-
     // Histograms do not say which teacher gave which label.
     let counts: Vec<u8> =
         (0..600).flat_map(|image| (0..10).map(move |class| 60 * u8::from(image % 10 == class))).collect();
     npy(&place.path("counts.npy"), "600, 10", &counts);
-    fails(&["votes.source=file", "votes.file=counts.npy"], 3, &["counts.npy", "queries.groups", "teachers x pool"]);
-    let single = ["votes.source=file", "votes.file=counts.npy", "queries.groups=false", "table.repeats=0"];
-    place.succeeds(&format!("run config.toml{}", sets(&single)));
+    let run = "run config.toml --set votes.source=file --set votes.file=counts.npy";
+    place.fails(run, 3, &["counts.npy", "queries.groups", "teachers x pool"]);
+    place.succeeds(&format!("{run} --set queries.groups=false --set table.repeats=0"));
 }
 
 #[test]
@@ -129,12 +104,11 @@ fn a_pool_of_training_images_leaves_the_test_images_to_the_student() {
     let run = format!("run config.toml --stage votes{}", sets(&[&keys[..], &more].concat()));
     place.succeeds(&run);
     let folder = place.run_folder("results", "groups");
-    let data: Value = serde_json::from_str(&stage(&folder, "data", "data.json")).expect("json");
-    let images = |part: &str| data[part]["images"].as_u64();
-    assert_eq!([images("train"), images("pool"), images("test")], [Some(30), Some(60), Some(30)]);
+    let parts = [("train", 30), ("pool", 60), ("test", 30)];
+    let data = read_json(&folder.join("stages/data/data.json"));
+    parts.iter().for_each(|(part, images)| assert_eq!(data[part]["images"], *images));
     // All images of a class are equal, so the nearest one has the right label.
-    let quality: Value = serde_json::from_str(&stage(&folder, "votes", "ensemble.json")).expect("json");
-    assert_eq!(quality["mean_accuracy"].as_f64(), Some(1.0));
+    assert_eq!(read_json(&folder.join("stages/votes/ensemble.json"))["mean_accuracy"], 1.0);
     let more = run.replace("data.pool_images=60", "data.pool_images=90");
     place.fails(&more, 3, &["data.pool_images = 90", "90 training"]);
 }

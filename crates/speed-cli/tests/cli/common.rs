@@ -68,6 +68,37 @@ labels_of = "tau = 0.8"
 student = "pseudo-labels"
 "#;
 
+/// Expects success of a program, and returns standard output.
+#[track_caller]
+pub(crate) fn succeeded(output: Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Expects these parts of a JSON value: fields of objects, and the first elements of lists.
+#[track_caller]
+pub(crate) fn has(value: &Value, parts: &Value) {
+    match parts {
+        Value::Object(fields) => {
+            for (name, part) in fields {
+                has(&value[name], part);
+            }
+        }
+        Value::Array(elements) => {
+            for (at, part) in elements.iter().enumerate() {
+                has(&value[at], part);
+            }
+        }
+        part => assert_eq!(value, part),
+    }
+}
+
+/// Returns the directory of the only sweep in this directory of an experiment.
+#[track_caller]
+pub(crate) fn sweep_folder(experiment: &Path) -> PathBuf {
+    entries(experiment).into_iter().find(|path| path.join("sweep.json").exists()).expect("a sweep")
+}
+
 /// Returns [`TINY`] with a row on ciphertexts.
 pub(crate) fn encrypted() -> String {
     let row = "name = \"tau = 0.8\"\naggregation = ";

@@ -5,11 +5,14 @@ use serde_json::Value;
 use crate::cli::budget::{REAL, ROWS, RUN, charged, encrypted, ledger};
 use crate::cli::common::Workplace;
 
+fn needed(plan: &Value) -> f64 {
+    plan["budget_needed"].as_f64().expect("a price")
+}
+
 #[test]
 fn a_dry_run_names_the_price_and_spends_nothing() {
     let place = Workplace::new(REAL);
     let plan = || place.json("run config.toml --dry-run --json");
-    let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
     let before = plan();
     assert!(!place.path("results").exists(), "a dry run wrote something");
     let rows = before["rows"].as_array().expect("rows");
@@ -32,12 +35,8 @@ fn a_dry_run_names_the_price_and_spends_nothing() {
 #[test]
 fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
     let place = Workplace::new(REAL);
-    let plan = |budget: f64| {
-        let budget = format!("privacy.budget={budget}");
-        let arguments = format!("{RUN} --dry-run --json --set {budget}");
-        place.json(&arguments)
-    };
-    let needed = plan(1.0)["budget_needed"].as_f64().expect("a price");
+    let plan = |budget: f64| place.json(&format!("{RUN} --dry-run --json --set privacy.budget={budget}"));
+    let needed = needed(&plan(1.0));
     assert!(plan(1.0)["refused"].is_string() && plan(needed)["refused"].is_null());
     let too_little = 0.9 * needed;
     assert!(plan(too_little)["refused"].as_str().is_some_and(|why| why.contains("the budget is")));
@@ -49,11 +48,7 @@ fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
 #[test]
 fn a_dry_run_counts_forced_stages_and_prints_the_total_cost() {
     let place = Workplace::finished(&encrypted());
-    let plan = |more: &str| {
-        let arguments = format!("{RUN} --dry-run --json {more}");
-        place.json(&arguments)
-    };
-    let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
+    let plan = |more: &str| place.json(&format!("{RUN} --dry-run --json {more}"));
     let (usual, forced) = (plan(""), plan("--force aggregate"));
     assert!(needed(&forced) > 1.3 * needed(&usual), "{} {}", needed(&forced), needed(&usual));
     assert_eq!(forced["rows"][0]["done"], false);

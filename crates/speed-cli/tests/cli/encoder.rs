@@ -1,18 +1,17 @@
 //! Runs on the vectors of an encoder.
 
 use std::fs;
-use std::path::Path;
 
-use image::{Rgb, RgbImage};
-use serde_json::Value;
+use image::{GrayImage, Luma, Rgb, RgbImage};
+use serde_json::json;
 use speed_core::random::Streams;
 use speed_data::digits::{self, DigitsConfig};
 use speed_data::{Dataset, ImageShape, Split, street};
 use speed_nn::onnx::{PixelType, Runtime, small_encoder};
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{Workplace, read_json, sets};
-use crate::cli::predict::text;
+use crate::cli::common::{Workplace, has, read_json, sets};
+use crate::cli::predict::{check_logits, classes, predictions, right, text, write};
 
 /// Sixty teachers of ten street digits each.
 const CONFIG: &str = r#"
@@ -35,7 +34,6 @@ fn place() -> Workplace {
     place
 }
 
-/// Returns the arguments of a run with changed keys.
 fn run(keys: &[&str]) -> String {
     format!("run config.toml{}", sets(keys))
 }
@@ -44,14 +42,13 @@ fn run(keys: &[&str]) -> String {
 fn teachers_vote_by_the_vectors_of_pictures_and_the_report_names_the_encoder() {
     let place = place();
     let plan = place.json("run config.toml --dry-run --json");
-    let stages = plan["stages"].as_array().expect("stages");
-    assert_eq!(stages[1]["name"], "features", "{plan}");
+    has(&plan, &json!({ "stages": [{}, { "name": "features" }] }));
     place.succeeds("run config.toml");
     let run = place.run_folder("results", "encoder");
     let report = read_json(&run.join("tables/report.json"));
     let encoder = &report["encoder"];
-    assert_eq!((&encoder["file"], &encoder["width"]), (&"encoder.onnx".into(), &384.into()));
-    assert_eq!(encoder["preparation"]["size"], Value::from(vec![32, 32]));
+    let preparation = json!({ "size": [32, 32] });
+    has(encoder, &json!({ "file": "encoder.onnx", "width": 384, "preparation": preparation }));
     let digest = encoder["digest"].as_str().expect("a digest");
     let spreading = &report["rows"][0]["baselines"]["label_spreading"]["images"];
     assert_eq!((digest.len(), spreading), (64, &200.into()));
@@ -68,8 +65,6 @@ fn teachers_vote_by_the_vectors_of_pictures_and_the_report_names_the_encoder() {
 fn encoders_and_pictures_that_do_not_fit_are_refused_by_name() {
     let place = place();
     place.fails(&run(&["features.encoder=other.onnx"]), 3, &["other.onnx"]);
-    place.fails(&run(&["table.repeats=1"]), 2, &["student.method", "reads pictures"]);
-    place.fails(&run(&["votes.source=teachers"]), 2, &["teacher.architecture", "reads pictures"]);
     place.fails(&run(&["features.size=64x64"]), 3, &["encoder.onnx", "64"]);
     place.write("votes.onnx", "not a model");
     place.fails(&run(&["features.encoder=votes.onnx"]), 3, &["votes.onnx"]);
@@ -108,20 +103,15 @@ fn pictures_of_any_size_are_resized_for_an_encoder() {
             RgbImage::from_fn(size[0], size[1], colour).save(path).expect("a picture");
         }
     }
-    let keys = [
-        "data.source=pictures",
-        "data.folder=pictures",
-        "data.pool_images=10",
-        "ensemble.teachers=4",
-        "queries.count=3",
-    ];
+    let small = ["data.pool_images=10", "ensemble.teachers=4", "queries.count=3"];
+    let keys = [&["data.source=pictures", "data.folder=pictures"][..], &small].concat();
     let until = |arguments: &str| place.succeeds(&format!("{} {arguments}", run(&keys)));
     until("--stage data");
     // All pictures are one block, and the record of the pictures says so.
     until("--stage features --shard 2/2");
     let shown = place.json("show encoder --json");
-    let units = shown["runs"][0]["units"][0].clone();
-    assert_eq!((&units["stage"], &units["of"], &units["at_most"]), (&"features".into(), &1.into(), &false.into()));
+    let units = json!({ "stage": "features", "of": 1, "at_most": false });
+    has(&shown, &json!({ "runs": [{ "units": [units] }] }));
     until("--stage features --shard 1/2");
     until("--stage features");
     let run_folder = place.run_folder("results", "encoder");
@@ -142,17 +132,6 @@ fn public() -> [Split; 2] {
     let handwriting: Dataset = digits::generate(DigitsConfig { train: 20_000, test: 5_000 }, &streams);
     let Dataset { test, .. } = street::generate(&handwriting, [1, 500], &streams).expect("street digits");
     [test.slice(0..300), test.slice(300..500)]
-}
-
-fn write(path: &Path, images: &Split) {
-    let pixels: Vec<u8> = (0..images.len()).flat_map(|image| images.pixels(image).to_vec()).collect();
-    npy(path, &format!("{}, 3, 32, 32", images.len()), &pixels);
-}
-
-/// Returns the predictions of a command.
-fn predictions(place: &Workplace, arguments: &str) -> Vec<Value> {
-    let json = place.json(&format!("predict --format json --quiet {arguments}"));
-    json["predictions"].as_array().expect("predictions").clone()
 }
 
 #[test]
@@ -181,12 +160,8 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
 
     // The student's accuracy, and a teacher's votes.
     let found = predictions(&place, &format!("--model {model} --encoder encoder.onnx test.npy"));
-    let classes = |found: &[Value]| -> Vec<u64> {
-        found.iter().map(|prediction| prediction["class"].as_u64().expect("a class")).collect()
-    };
-    let right =
-        classes(&found).iter().zip(test.labels()).filter(|(found, label)| **found == u64::from(**label)).count();
-    assert_eq!(right as f64 / 200.0, report["rows"][0]["students"][0]["accuracy"].as_f64().expect("an accuracy"));
+    let accuracy = right(&found, &test) as f64 / 200.0;
+    assert_eq!(accuracy, report["rows"][0]["students"][0]["accuracy"].as_f64().expect("an accuracy"));
     let threads = predictions(&place, &format!("--model {model} --encoder encoder.onnx test.npy --threads 3"));
     assert_eq!(found, threads);
     let teacher = folder.join("stages/teachers/teacher-0002.bin");
@@ -207,13 +182,7 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
         assert!(String::from_utf8_lossy(&bytes).contains(digest));
         let images: Vec<u8> = (0..20).flat_map(|image| test.pixels(image).to_vec()).collect();
         let logits = Runtime::new(&bytes).expect("a model").logits(&images, SHAPE, pixels).expect("logits");
-        for (logits, expected) in logits.chunks_exact(10).zip(&found) {
-            let sum: f64 = logits.iter().map(|&logit| f64::from(logit).exp()).sum();
-            for (logit, expected) in logits.iter().zip(expected["probabilities"].as_array().expect("numbers")) {
-                let probability = f64::from(*logit).exp() / sum;
-                assert!((probability - expected.as_f64().expect("a number")).abs() < 1e-2, "{probability} {expected}");
-            }
-        }
+        check_logits(&logits, &found[..20], 1e-2);
     }
     place.succeeds(&format!("export --model {teacher} --encoder encoder.onnx --out teacher.onnx --quiet"));
     let to = "--to safetensors --out teacher.safetensors --quiet";
@@ -224,15 +193,14 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
     place.succeeds(&format!("verify {}", text(&card)));
 
     // Pictures of any size and colour.
-    RgbImage::from_fn(70, 50, |x, y| Rgb([(3 * x) as u8, (5 * y) as u8, (x * y) as u8]))
-        .save(place.path("a.png"))
-        .expect("saved");
-    RgbImage::from_fn(7, 50, |x, y| Rgb([(3 * x) as u8, (5 * y) as u8, 9]))
-        .save(place.path("small.png"))
-        .expect("saved");
-    image::GrayImage::from_fn(20, 33, |x, y| image::Luma([(9 * x + y) as u8]))
-        .save(place.path("grey.png"))
-        .expect("saved");
+    let draw = |name: &str, width, height| {
+        let picture = RgbImage::from_fn(width, height, |x, y| Rgb([(3 * x) as u8, (5 * y) as u8, (x * y) as u8]));
+        picture.save(place.path(name)).expect("saved");
+    };
+    draw("a.png", 70, 50);
+    draw("small.png", 7, 50);
+    let grey = GrayImage::from_fn(20, 33, |x, y| Luma([(9 * x + y) as u8]));
+    grey.save(place.path("grey.png")).expect("saved");
     assert_eq!(predictions(&place, &format!("--model {model} --encoder encoder.onnx a.png grey.png")).len(), 2);
     let small = format!("predict --model {model} --encoder encoder.onnx small.png");
     place.fails(&small, 3, &["small.png", "at least 8x8", "50x7"]);
@@ -254,12 +222,4 @@ fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
     fs::remove_dir_all(folder.join("models")).expect("removed");
     fs::rename(place.path("other.onnx"), place.path("encoder.onnx")).expect("renamed");
     place.fails(&format!("predict {of_teacher}"), 3, &["teacher-0002.bin", "features.encoder", "another one"]);
-}
-
-#[test]
-fn a_model_of_pictures_has_no_encoder() {
-    let (place, model) = crate::cli::predict::one_student();
-    place.write("encoder.onnx", small_encoder());
-    let predict = format!("predict --model {} --encoder encoder.onnx a.png", text(&model));
-    place.fails(&predict, 3, &["encoder.onnx", "expected no encoder", "leave --encoder out"]);
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::bad_input::npy;
 use crate::cli::budget::REAL;
-use crate::cli::common::{TINY, Workplace, encrypted, entries};
+use crate::cli::common::{TINY, Workplace, encrypted, has, read_json, sweep_folder};
 
 const DOCUMENTED: &str = include_str!("../../../../docs/json.md");
 
@@ -43,43 +43,36 @@ pub(crate) fn documented(text: &str) -> Value {
 #[test]
 fn outputs_of_runs_have_a_version_and_are_documented() {
     let place = Workplace::finished(&encrypted());
-    let json = |arguments: &str| documented(&place.succeeds(&format!("{arguments} --json")));
-    let plan = json("run config.toml --dry-run");
-    assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": true }));
-    assert_eq!((&plan["students"][1]["method"], &plan["students"][1]["epochs"]), (&"pseudo-labels".into(), &4.into()));
-    let report = json("run config.toml");
+    let json_of = |arguments: &str| documented(&place.succeeds(&format!("{arguments} --json")));
+    let plan = json_of("run config.toml --dry-run");
+    let students = json!([{}, { "method": "pseudo-labels", "epochs": 4 }]);
+    has(&plan, &json!({ "stages": [{ "name": "data", "done": true }], "students": students }));
+    let report = json_of("run config.toml");
     // No figure of the paper was given, so the fields are null; 0.0 would be a figure.
-    for figure in ["epsilon", "accuracy", "deviation", "minutes"] {
-        assert!(report["rows"][0]["paper"][figure].is_null(), "{}", report["rows"][0]["paper"]);
-    }
-    let list = json("list");
-    assert_eq!((&list["runs"][0]["finished"], &list["runs"][0]["noise"]), (&true.into(), &"simulation".into()));
-    assert_eq!(json("show tiny"), report);
+    let paper = json!({ "epsilon": null, "accuracy": null, "deviation": null, "minutes": null });
+    has(&report, &json!({ "rows": [{ "paper": paper }] }));
+    has(&json_of("list"), &json!({ "runs": [{ "finished": true, "noise": "simulation" }] }));
+    assert_eq!(json_of("show tiny"), report);
     place.succeeds("run config.toml --results begun --stage data");
-    let begun = json("show tiny --results begun");
-    assert_eq!(
-        (&begun["runs"][0]["state"], &begun["runs"][0]["stages"][0]["state"]),
-        (&"stopped".into(), &"done".into())
-    );
+    let state = json!({ "state": "stopped", "stages": [{ "state": "done" }] });
+    has(&json_of("show tiny --results begun"), &json!({ "runs": [state] }));
     npy(&place.path("image.npy"), "1, 28, 28", &[0; 784]);
     let id = report["run"].as_str().expect("an id");
     let model = format!("results/tiny/{id}/models/non-private/student-0.safetensors");
     documented(&place.succeeds(&format!("predict --model {model} image.npy --format json")));
-    json(&format!("export --model {model} --out model.onnx"));
-    json(&format!("compare {id} {id}"));
+    json_of(&format!("export --model {model} --out model.onnx"));
+    json_of(&format!("compare {id} {id}"));
     let swept = REAL.replace("operating-system", "simulation");
     place.write("swept.toml", format!("{swept}\n[sweep]\nseed = [3, 4]\n"));
-    json("run swept.toml --dry-run");
-    json("run swept.toml");
+    json_of("run swept.toml --dry-run");
+    json_of("run swept.toml");
 
     // Reports of other versions are refused by name.
-    let mut runs = entries(&place.path("results/real")).into_iter();
-    let sweep = runs.find(|path| path.join("sweep.json").exists()).expect("a sweep");
+    let sweep = sweep_folder(&place.path("results/real"));
     for (folder, name) in [(place.path("results/tiny").join(id), "tables/report.json"), (sweep, "sweep.json")] {
         let path = folder.join(name);
-        let mut other: Value = serde_json::from_slice(&fs::read(&path).expect("a report")).expect("JSON");
-        assert_eq!(other["schema"], 1);
-        for (schema, found) in [(serde_json::json!(2), "found format 2"), (Value::Null, "a file without a format")] {
+        let mut other = read_json(&path);
+        for (schema, found) in [(json!(2), "found format 2"), (Value::Null, "a file without a format")] {
             other["schema"] = schema;
             fs::write(&path, other.to_string()).expect("a report");
             place.fails(&format!("show {}", folder.display()), 4, &[name, found, "reads format 1"]);
@@ -112,33 +105,9 @@ fn outputs_of_the_accountant_have_a_version_and_are_documented() {
 }
 
 #[test]
-fn errors_are_objects_with_the_option_json() {
-    let place = Workplace::new(TINY);
-    for (arguments, code, kind) in [
-        ("show nothing", 4, "results"),
-        ("show", 2, "config"),
-        ("run config.toml --set noise.gamma=-1", 2, "config"),
-        ("ledger show nothing", 3, "input"),
-    ] {
-        let output = place.speed(&format!("{arguments} --json"));
-        assert_eq!(output.status.code(), Some(code));
-        assert!(output.stdout.is_empty());
-        let said = String::from_utf8(output.stderr).expect("text");
-        let error = documented(said.lines().last().expect("a line"));
-        assert_eq!((error["error"]["code"].as_i64(), error["error"]["kind"].as_str()), (Some(code.into()), Some(kind)));
-        assert!(error["error"]["message"].as_str().is_some_and(|message| message.len() > 10), "{error}");
-    }
-    // `--json` after `--` is not an option.
-    let output = place.speed("show -- --json");
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "));
-}
-
-#[test]
 fn progress_in_json_is_one_object_per_line() {
     let place = Workplace::new(TINY);
-    let output = place.speed("run config.toml --log-format json --set table.repeats=0");
-    assert!(output.status.success());
-    let said = String::from_utf8(output.stderr).expect("text");
+    let said = place.says("run config.toml --log-format json --set table.repeats=0");
     let events: Vec<Value> = said.lines().map(documented).collect();
     let of = |event: &str| events.iter().filter(|object| object["event"] == event).collect::<Vec<_>>();
     let times: Vec<f64> = events.iter().map(|object| object["seconds"].as_f64().expect("a time")).collect();
@@ -148,7 +117,7 @@ fn progress_in_json_is_one_object_per_line() {
     assert!(of("stage-done").iter().any(|object| object["stage"] == "teachers" && object["done_already"] == false));
     let progress = of("progress");
     let teachers = progress.iter().find(|object| object["unit"] == "teachers").expect("teachers");
-    assert_eq!((&teachers["stage"], &teachers["total"]), (&"teachers".into(), &5.into()));
+    has(teachers, &json!({ "stage": "teachers", "total": 5 }));
 
     let output = place.speed("run config.toml --log-format json --set noise.gamma=-1");
     let said = String::from_utf8(output.stderr).expect("text");

@@ -4,10 +4,10 @@
 use std::fs;
 
 use image::{Rgb, RgbImage};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{Workplace, read_json};
+use crate::cli::common::{Workplace, has, read_json};
 
 pub(crate) const CONFIG: &str = r#"
 name = "shapes"
@@ -29,7 +29,6 @@ row = [
 ]
 "#;
 
-/// Rows and columns of a picture.
 const SIZE: [u32; 2] = [24, 18];
 
 /// Draws a vertical bar, a horizontal bar or a frame, with varying colours and positions.
@@ -48,7 +47,6 @@ pub(crate) fn picture(class: usize, number: u32) -> RgbImage {
     })
 }
 
-/// Writes the directories of pictures of three classes.
 pub(crate) fn place() -> Workplace {
     let place = Workplace::new(CONFIG);
     // The pictures of the two halves differ.
@@ -69,7 +67,6 @@ pub(crate) fn finished() -> Workplace {
     Workplace::finished_in("run-shapes", place)
 }
 
-/// The report of a finished run.
 pub(crate) fn report(place: &Workplace) -> Value {
     read_json(&place.run_folder("results", "shapes").join("tables/report.json"))
 }
@@ -101,15 +98,7 @@ fn pictures_that_do_not_fit_are_refused_by_name() {
     fs::write(&odd, b"no picture").expect("a file");
     place.fails(&run, 3, &["7.png", "cannot be read as a PNG or JPEG picture", "expected the signature"]);
     fs::write(&odd, fitting).expect("a picture");
-    place.fails(&format!("{run} --set data.folder=nowhere"), 3, &["nowhere"]);
-    place.fails(&format!("{run} --set data.folder="), 2, &["data.folder", "set the folder of the images"]);
-    place.fails(&format!("{run} --set data.size=16y9"), 2, &["data.size", "HEIGHTxWIDTH"]);
-    place.fails(&format!("{run} --set data.size=9x9"), 2, &["teacher.architecture", "small-contrast"]);
-    // A size that is too large for training is refused before any picture is read.
-    place.fails(&format!("{run} --set data.size=9000x9000"), 2, &["data.size", "too large to learn from"]);
     place.fails(&format!("{run} --set data.pool_images=75"), 3, &["75"]);
-    place.fails(&format!("{run} --set data.labels=x.npy"), 2, &["data.labels"]);
-    place.fails(&format!("{run} --set data.source=digits"), 2, &["data.folder"]);
     // Files that are not pictures are counted, before and during a run.
     place.write("shapes/train/beam/.DS_Store", "");
     place.write("shapes/train/beam/Thumbs.db", "");
@@ -119,9 +108,8 @@ fn pictures_that_do_not_fit_are_refused_by_name() {
     let quick = "--set teacher.steps=1 --set table.repeats=0 --set table.baselines=false";
     let text = place.succeeds(&format!("{run} --dry-run {quick}"));
     assert!(text.contains(&format!("# {passed_over}\n")), "{text}");
-    let run = place.speed(&format!("{run} {quick} --stage teachers"));
-    let words = String::from_utf8_lossy(&run.stderr).into_owned();
-    assert!(run.status.success() && words.contains(passed_over), "{words}");
+    let words = place.says(&format!("{run} {quick} --stage teachers"));
+    assert!(words.contains(passed_over), "{words}");
 }
 
 #[test]
@@ -165,17 +153,11 @@ fn true_labels_beside_votes_measure_them_without_an_image() {
     npy(&place.path("labels.npy"), "4,", &[0, 3, 2, 1]);
     place.fails(&run, 3, &["labels.npy", "entry 1: label 3, expected 0 to 2"]);
     npy(&place.path("labels.npy"), "5,", &[0, 1, 2, 2, 9]);
-    let report = |place: &Workplace| place.json(&run);
-    let found = report(&place);
-    assert_eq!(
-        (&found["rows"][0]["label_accuracy"], &found["ensemble"]["mean_accuracy"]),
-        (&0.75.into(), &(7.0 / 12.0).into())
-    );
+    let measured = json!({ "rows": [{ "label_accuracy": 0.75 }], "ensemble": { "mean_accuracy": 7.0 / 12.0 } });
+    has(&place.json(run), &measured);
     // The same answers are measured with other labels.
     npy(&place.path("labels.npy"), "5,", &[0, 1, 2, 1, 9]);
-    let output = place.speed(&run);
-    let other: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(other["rows"][0]["label_accuracy"], 1.0);
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let (report, words) = place.outputs(run);
+    has(&serde_json::from_str(&report).expect("JSON"), &json!({ "rows": [{ "label_accuracy": 1.0 }] }));
     assert!(!words.contains("Non-private: 4 labels"), "answered again: {words}");
 }

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use serde_json::Value;
-
 use crate::cli::budget::REAL;
-use crate::cli::common::{TINY, Workplace, contains, read_json};
+use crate::cli::common::{TINY, Workplace, contains, read_json, sweep_folder};
 
 /// Markup that would load or run something.
 const FOREIGN: [&str; 8] = ["http:", "https:", "<script", "<link", "<iframe", "<form", "@import", "javascript:"];
@@ -39,10 +37,7 @@ fn a_page_holds_the_table_the_plots_and_every_query() {
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
     check_alone(&page);
     assert_eq!(place.succeeds("show tiny --html"), page, "shown from the report alone");
-    assert!(
-        page.contains("SIMULATION") && page.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &lt;b&gt;"),
-        "{page}"
-    );
+    contains(&page, &["SIMULATION", "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &lt;b&gt;"]);
 
     // Every cell of the table, with the claims behind its epsilons.
     let report = read_json(&run.join("tables/report.json"));
@@ -177,9 +172,7 @@ fn a_sweep_has_a_page_and_the_config_in_it_makes_it_again() {
     let (head, rows) = config.split_at(config.find("[[row]]").expect("rows"));
     let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\"queries.count\" = [3, 4]\n\n{rows}"));
     place.succeeds("run config.toml");
-    let entries = fs::read_dir(place.path("results/real")).expect("results").flatten().map(|entry| entry.path());
-    let folder = entries.filter(|path| path.join("sweep.json").exists()).collect::<Vec<_>>();
-    let [folder] = folder.as_slice() else { panic!("{folder:?}") };
+    let folder = sweep_folder(&place.path("results/real"));
     let page = fs::read_to_string(folder.join("report.html")).expect("a page");
     check_alone(&page);
     assert_eq!(place.succeeds("show real --html"), page, "shown from the report alone");
@@ -190,14 +183,11 @@ fn a_sweep_has_a_page_and_the_config_in_it_makes_it_again() {
     place.write("again.toml", shown);
     place.succeeds("run again.toml --results again");
     let again = place.path("again/real").join(folder.file_name().expect("a name"));
-    assert_eq!(
-        fs::read(again.join("sweep.csv")).expect("the same sweep"),
-        fs::read(folder.join("sweep.csv")).expect("csv")
-    );
+    let [again, first] = [&again, &folder].map(|folder| fs::read(folder.join("sweep.csv")).expect("the same sweep"));
+    assert_eq!(again, first);
 
     // A list that is too short is not valid for any sweep.
-    let report = fs::read_to_string(folder.join("sweep.json")).expect("a report");
-    let mut short: Value = serde_json::from_str(&report).expect("json");
+    let mut short = read_json(&folder.join("sweep.json"));
     short["settings"][1]["values"] = serde_json::json!(["0.5"]);
     fs::write(folder.join("sweep.json"), short.to_string()).expect("written");
     place.fails("show real --html", 4, &["a value of every key", "1 values of 2 keys"]);

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use image::{Rgb, RgbImage};
-use serde_json::Value;
+use serde_json::{Value, json};
 use speed_core::random::Streams;
-use speed_data::Split;
 use speed_data::digits::{DigitsConfig, generate};
+use speed_data::{ImageShape, Split};
+use speed_nn::onnx::small_encoder;
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{TINY, Workplace, models, sets};
+use crate::cli::common::{TINY, Workplace, has, models, read_json, sets};
 use crate::cli::own_images;
 
 /// The public digits of [`TINY`]: a pool of 100 images, and 50 test images.
@@ -22,24 +23,45 @@ pub(crate) fn digits() -> Split {
 /// Writes images as an array of images x channels x height x width.
 pub(crate) fn write(path: &Path, images: &Split) {
     let pixels: Vec<u8> = (0..images.len()).flat_map(|image| images.pixels(image).to_vec()).collect();
-    npy(path, &format!("{}, 1, 28, 28", images.len()), &pixels);
+    let ImageShape { channels, height, width } = images.shape();
+    npy(path, &format!("{}, {channels}, {height}, {width}", images.len()), &pixels);
 }
 
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("text")
 }
 
-/// Returns the predicted classes of some images.
-fn classes(place: &Workplace, model: &Path, images: &str) -> Vec<u64> {
-    let json = place.json(&format!("predict --model {} {images} --format json --quiet", text(model)));
-    let predictions = json["predictions"].as_array().expect("predictions");
+#[track_caller]
+pub(crate) fn predictions(place: &Workplace, arguments: &str) -> Vec<Value> {
+    let json = place.json(&format!("predict --format json --quiet {arguments}"));
+    json["predictions"].as_array().expect("predictions").clone()
+}
+
+pub(crate) fn classes(predictions: &[Value]) -> Vec<u64> {
     predictions.iter().map(|prediction| prediction["class"].as_u64().expect("a class")).collect()
+}
+
+/// Expects that these logits of ten classes have the probabilities of the predictions.
+#[track_caller]
+pub(crate) fn check_logits(logits: &[f32], expected: &[Value], tolerance: f64) {
+    assert_eq!(logits.len(), 10 * expected.len());
+    for (logits, expected) in logits.chunks_exact(10).zip(expected) {
+        let sum: f64 = logits.iter().map(|&logit| f64::from(logit).exp()).sum();
+        for (logit, expected) in logits.iter().zip(expected["probabilities"].as_array().expect("numbers")) {
+            let probability = f64::from(*logit).exp() / sum;
+            assert!((probability - expected.as_f64().expect("a number")).abs() < tolerance, "{probability} {expected}");
+        }
+    }
+}
+
+/// Returns the number of images whose predicted class is their label.
+pub(crate) fn right(found: &[Value], images: &Split) -> usize {
+    classes(found).iter().zip(images.labels()).filter(|(found, label)| **found == u64::from(**label)).count()
 }
 
 /// Returns the models of the students of a run, with the accuracies and the stages of the students.
 pub(crate) fn students(run: &Path) -> BTreeMap<PathBuf, (f64, String)> {
-    let report = fs::read(run.join("tables/report.json")).expect("a report");
-    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let report = read_json(&run.join("tables/report.json"));
     let mut students = BTreeMap::new();
     for row in report["rows"].as_array().expect("rows") {
         let name = row["name"].as_str().expect("a name").to_lowercase();
@@ -68,43 +90,41 @@ fn kept_students_have_the_accuracy_of_the_table_and_teachers_give_their_votes() 
     assert_eq!(models(&run).len(), students.len());
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
     for (model, (accuracy, stage)) in &students {
-        let found = classes(&place, model, "test.npy");
-        let right = found.iter().zip(test.labels()).filter(|(found, label)| **found == u64::from(**label)).count();
-        assert_eq!(right as f64 / 50.0, *accuracy, "{}", model.display());
-        let record = fs::read(run.join("stages").join(stage).join("stage.json")).expect("a record");
-        let record: Value = serde_json::from_slice(&record).expect("JSON");
+        let found = predictions(&place, &format!("--model {} test.npy", text(model)));
+        assert_eq!(right(&found, &test) as f64 / 50.0, *accuracy, "{}", model.display());
+        let record = read_json(&run.join("stages").join(stage).join("stage.json"));
         assert!(record["checked"]["weights.safetensors"].is_string(), "{record}");
         assert!(page.contains(text(model.strip_prefix(&run).expect("a model of the run"))), "{}", model.display());
     }
     // The picture beside the models is one that all of them can classify.
     let model = students.keys().next().expect("a model");
-    assert_eq!(classes(&place, model, text(&run.join("models/example.png"))).len(), 1);
+    let example = format!("--model {} {}", text(model), text(&run.join("models/example.png")));
+    assert_eq!(predictions(&place, &example).len(), 1);
 
     let votes = fs::read(run.join("stages/votes/votes.npy")).expect("votes");
     let votes = &votes[votes.len() - 5 * 100..];
     for teacher in [0, 3] {
-        let found = classes(&place, &run.join(format!("stages/teachers/teacher-000{teacher}.bin")), "pool.npy");
-        let expected: Vec<u64> =
-            votes[100 * teacher..100 * (teacher + 1)].iter().map(|vote| u64::from(*vote)).collect();
-        assert_eq!(found, expected, "teacher {teacher}");
+        let model = run.join(format!("stages/teachers/teacher-000{teacher}.bin"));
+        let found = predictions(&place, &format!("--model {} pool.npy", text(&model)));
+        let expected = votes[100 * teacher..100 * (teacher + 1)].iter().map(|vote| u64::from(*vote));
+        assert_eq!(classes(&found), expected.collect::<Vec<_>>(), "teacher {teacher}");
     }
 }
 
-/// Returns the metadata of a model's file, without its checksum.
-fn described(model: &Path) -> Value {
+/// Returns the metadata of a model's file, without its checksum, and its weights.
+fn parts(model: &Path) -> (Value, Vec<u8>) {
     let bytes = fs::read(model).expect("a model");
-    let length = u64::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize;
-    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).expect("a header");
+    let (header, weights) = bytes[8..].split_at(u64::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize);
+    let header: Value = serde_json::from_slice(header).expect("a header");
     let entry = header["__metadata__"]["speed"].as_str().expect("an entry");
-    serde_json::from_str::<Value>(entry).expect("JSON")["model"].clone()
+    (serde_json::from_str::<Value>(entry).expect("JSON")["model"].clone(), weights.to_vec())
 }
 
 #[test]
 fn a_model_names_its_own_run_and_row_although_runs_and_rows_share_students() {
     let place = Workplace::finished(TINY);
     let run = |more: &str| {
-        let json = place.succeeds(&format!("run config.toml --json {more}"));
-        let report: Value = serde_json::from_str(&json).expect("JSON");
+        let report = place.json(&format!("run config.toml --json {more}"));
         place.path("results/tiny").join(report["run"].as_str().expect("an id"))
     };
     // The second run takes the students of the row without noise from the first, and perhaps others.
@@ -116,32 +136,25 @@ fn a_model_names_its_own_run_and_row_although_runs_and_rows_share_students() {
         for (row, name, noisy) in
             [("non-private", "Non-private", false), ("trusted", "Trusted", true), ("tau-0-8", "tau = 0.8", true)]
         {
-            let origin = &described(&file(folder, row))["origin"];
-            assert_eq!((&origin["row"], &origin["simulation"]), (&name.into(), &simulation.into()));
-            assert_eq!(origin["run"], folder.file_name().expect("an id").to_str().expect("text"));
-            assert_eq!(origin["publishable"], noisy && !simulation, "{origin}");
+            let run = folder.file_name().expect("an id").to_str().expect("text");
+            let publishable = noisy && !simulation;
+            let origin = json!({ "row": name, "simulation": simulation, "run": run, "publishable": publishable });
+            has(&parts(&file(folder, row)).0, &json!({ "origin": origin }));
         }
     }
-    let weights = |run: &Path, row: &str| {
-        let bytes = fs::read(file(run, row)).expect("a model");
-        let length = u64::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize;
-        bytes[8 + length..].to_vec()
-    };
-    assert_eq!(weights(&simulated, "non-private"), weights(&real, "non-private"), "the runs share a student");
+    let [one, other] = [&simulated, &real].map(|run| parts(&file(run, "non-private")).1);
+    assert_eq!(one, other, "the runs share a student");
     // The page that may be published does not list the models of the row without noise.
     let page = fs::read_to_string(real.join("tables/report.html")).expect("a page");
     assert!(page.contains("models/trusted/student-0") && !page.contains("models/non-private"));
     // Whoever uses the model of that row is warned.
     write(&place.path("one.npy"), &digits().slice(0..1));
     let warned = |row: &str| {
-        let output = place.speed(&format!("predict --model {} one.npy", text(&file(&real, row))));
-        assert!(output.status.success());
-        String::from_utf8_lossy(&output.stderr).contains("do not publish it")
+        place.says(&format!("predict --model {} one.npy", text(&file(&real, row)))).contains("do not publish it")
     };
     assert!(warned("non-private") && !warned("trusted"));
 }
 
-/// One student on pseudo-labels.
 fn one_row() -> String {
     let start = TINY.split("[[row]]").next().expect("a start").replace("repeats = 2", "repeats = 1");
     format!("{start}[[row]]\nname = \"ours\"\naggregation = \"non-private\"\nstudent = \"pseudo-labels\"\n")
@@ -154,17 +167,18 @@ fn teachers_of_a_run_classify_with_its_config() {
     let run = place.run_folder("results", "tiny");
     // The config knows the images of its teachers.
     write(&place.path("pool.npy"), &digits().slice(0..100));
-    assert_eq!(classes(&place, &run.join("stages/teachers/teacher-0000.bin"), "pool.npy").len(), 100);
+    let teacher = run.join("stages/teachers/teacher-0000.bin");
+    let predict = |model: &Path| format!("predict --model {} pool.npy", text(model));
+    place.succeeds(&predict(&teacher));
     // Teachers that were set aside may have other settings than the run.
     fs::create_dir(run.join("stages/teachers.superseded-1")).expect("a folder");
     let aside = run.join("stages/teachers.superseded-1/teacher-0000.bin");
-    fs::copy(run.join("stages/teachers/teacher-0000.bin"), &aside).expect("a copy");
-    place.fails(&format!("predict --model {} pool.npy", text(&aside)), 3, &["in its run's directory"]);
+    fs::copy(&teacher, &aside).expect("a copy");
+    place.fails(&predict(&aside), 3, &["in its run's directory"]);
     // A changed config does not describe the teachers.
     let config = fs::read_to_string(run.join("config.toml")).expect("a config");
     fs::write(run.join("config.toml"), config.replace("simulation", "operating-system")).expect("a config");
-    let teacher = run.join("stages/teachers/teacher-0000.bin");
-    place.fails(&format!("predict --model {} pool.npy", text(&teacher)), 4, &["config.toml"]);
+    place.fails(&predict(&teacher), 4, &["config.toml"]);
     fs::write(run.join("config.toml"), config).expect("a config");
     // A student that is trained again has a model again.
     fs::remove_dir_all(run.join("models")).expect("models");
@@ -172,7 +186,6 @@ fn teachers_of_a_run_classify_with_its_config() {
     assert_eq!(models(&run).len(), 1);
 }
 
-/// A finished run of one student on pseudo-labels.
 pub(crate) fn one_student() -> (Workplace, PathBuf) {
     let place = Workplace::finished(&one_row());
     let model = students(&place.run_folder("results", "tiny")).into_keys().next().expect("a student");
@@ -197,8 +210,8 @@ fn predictions_have_every_format() {
         assert!((sum - 1.0).abs() < 1e-5, "{line}");
     }
     let json: Value = serde_json::from_str(&predict("--format json")).expect("JSON");
-    assert_eq!((&json["kind"], &json["simulation"]), (&"student".into(), &true.into()));
-    assert_eq!(json["predictions"][1]["image"], "three.npy[1]");
+    let images = json!([{}, { "image": "three.npy[1]" }]);
+    has(&json, &json!({ "kind": "student", "simulation": true, "predictions": images }));
     assert_eq!(predict("--format npy --out probabilities.npy"), "");
     let array = place.bytes("probabilities.npy");
     let values: Vec<f32> =
@@ -216,22 +229,33 @@ fn wrong_models_and_images_are_refused_by_name() {
     let (place, model) = one_student();
     write(&place.path("good.npy"), &digits().slice(0..2));
     let bytes = fs::read(&model).expect("a model");
-    let with = |model: &str, images: &str, code, words: &[&str]| {
-        place.fails(&format!("predict --model {model} {images}"), code, words);
+    let with = |model: &str, images: &str, words: &[&str]| {
+        place.fails(&format!("predict --model {model} {images}"), 3, words);
     };
     place.write("cut.safetensors", &bytes[..bytes.len() - 1]);
-    with("cut.safetensors", "good.npy", 3, &["cut.safetensors", "truncated"]);
-    with("missing.safetensors", "good.npy", 3, &["missing.safetensors", "cannot read the model"]);
-    with(".", "good.npy", 3, &["not a regular file"]);
+    place.write("teacher-0000.bin", b"speed teacher 2\n");
+    for command in ["predict good.npy", "export --out out", "export --to safetensors --out out"] {
+        for (model, words) in [
+            ("cut.safetensors", "truncated"),
+            ("teacher-0000.bin", "in its run's directory"),
+            ("missing", "cannot read the model"),
+        ] {
+            place.fails(&format!("{command} --model {model}"), 3, &[model, words]);
+        }
+    }
+    assert!(!place.path("out").exists());
+    with(".", "good.npy", &["not a regular file"]);
     let model = text(&model);
-    with(model, "missing.npy", 3, &["missing.npy", "cannot read the images"]);
+    with(model, "missing.npy", &["missing.npy", "cannot read the images"]);
+    place.write("encoder.onnx", small_encoder());
+    let words = ["encoder.onnx", "expected no encoder", "leave --encoder out"];
+    with(model, "--encoder encoder.onnx good.npy", &words);
     fs::create_dir(place.path("empty")).expect("a folder");
-    with(model, "empty", 3, &["empty", "expected PNG or JPEG pictures"]);
+    with(model, "empty", &["empty", "expected PNG or JPEG pictures"]);
     npy(&place.path("small.npy"), "1, 1, 20, 28", &[0; 560]);
-    with(model, "small.npy", 3, &["small.npy", "image 0: expected an image of 1x28x28, found 1x20x28"]);
+    with(model, "small.npy", &["small.npy", "image 0: expected an image of 1x28x28, found 1x20x28"]);
     RgbImage::from_pixel(28, 28, Rgb([1, 2, 3])).save(place.path("colour.png")).expect("a picture");
-    with(model, "colour.png", 3, &["colour.png", "found 3x28x28"]);
-    place.fails(&format!("predict --model {model}"), 2, &["IMAGES"]);
+    with(model, "colour.png", &["colour.png", "found 3x28x28"]);
     // No output replaces anything.
     place.write("mine", "my own file");
     std::os::unix::fs::symlink("nowhere", place.path("link")).expect("a link");
@@ -240,8 +264,6 @@ fn wrong_models_and_images_are_refused_by_name() {
     }
     assert_eq!(place.bytes("mine"), b"my own file");
     assert_eq!(fs::read(model).expect("a model"), bytes);
-    let json = "predict --model missing.safetensors good.npy --format json";
-    place.fails(&json, 3, &["\"kind\":\"input\""]);
 }
 
 #[test]
@@ -252,8 +274,7 @@ fn pictures_of_folders_get_the_names_of_their_classes() {
     let run = place.run_folder("results", "shapes");
     let students = students(&run);
     let (model, _) = students.iter().find(|(_, (_, stage))| stage.contains("pseudo-labels")).expect("ours");
-    let json = format!("predict --model {} shapes/test --format json", text(model));
-    let json = place.json(&json);
+    let json = place.json(&format!("predict --model {} shapes/test --format json", text(model)));
     assert_eq!(json["class_names"], serde_json::json!(["bar", "beam", "frame"]));
     let predictions = json["predictions"].as_array().expect("predictions");
     assert_eq!(predictions.len(), 75);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::budget;
-use crate::cli::common::{TINY, Workplace, determined, encrypted, entries, swept};
+use crate::cli::common::{TINY, Workplace, determined, encrypted, entries, succeeded, sweep_folder, swept};
 
 /// The stages with shards, each with the stage that must be done before its shards can begin.
 const STAGES: [(&str, &str); 3] = [("data", "teachers"), ("queries", "aggregate"), ("aggregate", "student")];
@@ -24,9 +24,7 @@ pub(crate) fn start(place: &Workplace, results: &str, stage: &str, share: &str) 
 /// Waits for a shard, and returns its report.
 #[track_caller]
 pub(crate) fn ended(shard: Child) -> Value {
-    let output = shard.wait_with_output().expect("ended");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    serde_json::from_str(&succeeded(shard.wait_with_output().expect("ended"))).expect("JSON")
 }
 
 #[track_caller]
@@ -45,7 +43,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
         // Two shards run concurrently, then the third one.
         let mut shards = ["3/3", "1/3"].map(|share| start(&place, "two", stage, share)).map(ended).to_vec();
         let submit = "submit config.toml --slurm --results two --shards 3 --dry-run --json";
-        let said: Value = serde_json::from_str(&place.succeeds(&submit)).expect("JSON");
+        let said = place.json(submit);
         let step = said["steps"].as_array().expect("steps").iter().find(|step| step["step"] == stage).expect(stage);
         assert_eq!(step["submitted"], json!([2]), "only the third one is missing: {said}");
         shards.push(ended(start(&place, "two", stage, "2/3")));
@@ -55,11 +53,8 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
             _ => 6,
         };
         for count in ["units", "done_here"] {
-            assert_eq!(
-                shards.iter().filter_map(|report| report[count].as_u64()).sum::<u64>(),
-                units,
-                "{stage}: {count}"
-            );
+            let sum: u64 = shards.iter().filter_map(|report| report[count].as_u64()).sum();
+            assert_eq!(sum, units, "{stage}: {count}");
         }
         let again = ended(start(&place, "two", stage, "1/3"));
         assert_eq!((&again["units"], &again["done_here"]), (&shards[1]["units"], &json!(0)), "nothing is done twice");
@@ -76,9 +71,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
 
 /// Lists the remains of killed writes in a run.
 fn unfinished(run: &Path) -> Vec<PathBuf> {
-    let stages = entries(&run.join("stages")).into_iter();
-    let files =
-        stages.flat_map(|stage| fs::read_dir(stage).expect("a stage")).map(|entry| entry.expect("entry").path());
+    let files = entries(&run.join("stages")).into_iter().flat_map(|stage| entries(&stage));
     files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".writing-"))).collect()
 }
 
@@ -179,15 +172,10 @@ fn a_sweep_s_units_are_done_once_by_its_shards() {
         }
         assert_eq!(ended(start(&place, "two", stage, "1/2"))["done_here"], 0);
     }
-    let said = place.speed("run config.toml --results two");
-    assert!(said.status.success() && !String::from_utf8_lossy(&said.stderr).contains(" teachers trained ("));
-    let sweep = |results: &str| {
-        let entries = fs::read_dir(place.path(results).join("tiny")).expect("results");
-        let folders = entries.map(|entry| entry.expect("entry").path());
-        folders.into_iter().find(|path| path.to_string_lossy().contains("sweep-")).expect("a sweep")
-    };
+    assert!(!place.says("run config.toml --results two").contains(" teachers trained ("));
     for name in ["sweep.csv", "sweep.json", "sweep.md"] {
-        let [one, two] = ["one", "two"].map(|results| fs::read(sweep(results).join(name)).expect(name));
+        let [one, two] =
+            ["one/tiny", "two/tiny"].map(|folder| fs::read(sweep_folder(&place.path(folder)).join(name)).expect(name));
         assert_eq!(one, two, "{name}");
     }
 }
@@ -205,12 +193,7 @@ fn real_answers_are_charged_once_by_their_shards() {
     place.succeeds(&budget::RUN);
     assert_eq!(budget::charged(&place), 16);
     let run = place.run_folder("results", "real");
-    let keys: Vec<PathBuf> = fs::read_dir(run.join("stages"))
-        .expect("stages")
-        .map(|entry| entry.expect("entry").path().join("noise.key"))
-        .filter(|key| key.exists())
-        .collect();
-    assert!(keys.is_empty(), "{keys:?}");
+    assert!(entries(&run.join("stages")).iter().all(|stage| !stage.join("noise.key").exists()));
     let first = determined(&run);
     place.succeeds(&budget::RUN);
     assert_eq!((budget::charged(&place), determined(&run)), (16, first));

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::fake::Cluster;
-use crate::cli::common::{Workplace, check_failure, contains, determined, encrypted, read_json, swept};
+use crate::cli::common::{Workplace, check_failure, contains, determined, encrypted, has, read_json, swept};
 
 #[test]
 fn steps_are_submitted_in_order_each_depending_on_the_previous() {
@@ -18,20 +18,16 @@ fn steps_are_submitted_in_order_each_depending_on_the_previous() {
     let said = cluster.submits(&["--shards", "3", "--at-once", "2", "--partition", "long", "--account=abc-1"]);
     assert!(said.contains("teachers: job 2, 1-3 of 3 shards\n"), "{said}");
     let calls = cluster.calls("sbatch");
-    let name = |call: &[String]| call.last().expect("a script").rsplit('/').next().expect("a name").to_owned();
-    let names: Vec<String> = calls.iter().map(|call| name(call)).collect();
-    let expected =
-        ["data.sh", "teachers.sh", "queries.sh", "aggregate.sh", "aggregate-all.sh", "student.sh", "report.sh"];
-    assert_eq!(names, expected);
-    let option =
-        |call: &[String], start: &str| call.iter().find_map(|word| word.strip_prefix(start)).map(str::to_owned);
-    let behind: Vec<Option<String>> = calls.iter().map(|call| option(call, "--dependency=afterok:")).collect();
-    let numbers: Vec<Option<String>> = (0..7).map(|job| (job > 0).then(|| job.to_string())).collect();
-    assert_eq!(behind, numbers);
-    let arrays: Vec<Option<String>> = calls.iter().map(|call| option(call, "--array=")).collect();
-    let array = |of: &str| Some(format!("1-{of}%2"));
-    assert_eq!(arrays, [None, array("3"), None, array("3"), None, array("3"), None]);
-    assert!(calls.iter().all(|call| call[0] == "--parsable"), "{calls:?}");
+    let steps = ["data", "teachers", "queries", "aggregate", "aggregate-all", "student", "report"];
+    assert_eq!(calls.len(), steps.len(), "{calls:?}");
+    for (job, (call, step)) in calls.iter().zip(steps).enumerate() {
+        let option = |start: &str| call.iter().find_map(|word| word.strip_prefix(start));
+        let has_shards = matches!(step, "teachers" | "aggregate" | "student");
+        assert_eq!(option("--array="), has_shards.then_some("1-3%2"), "{step}");
+        assert_eq!(option("--dependency=afterok:"), (job > 0).then(|| job.to_string()).as_deref(), "{step}");
+        let is_script = call.last().is_some_and(|script| script.ends_with(&format!("/{step}.sh")));
+        assert!(is_script && call[0] == "--parsable", "{call:?}");
+    }
 
     let run = cluster.run_folder();
     let teachers = fs::read_to_string(run.join("slurm/teachers.sh")).expect("a script");
@@ -53,7 +49,7 @@ fn steps_are_submitted_in_order_each_depending_on_the_previous() {
     assert!(!report.contains("--stage") && !report.contains("shard"), "{report}");
     let jobs = read_json(&run.join("slurm/jobs.json"));
     let students = &jobs["jobs"][5];
-    assert_eq!((&students["step"], &students["of"], &students["job"]), (&"student".into(), &3.into(), &"6".into()));
+    has(students, &json!({ "step": "student", "of": 3, "job": "6" }));
     assert!(students["submitted_at"].as_u64().is_some_and(|at| at > 1_700_000_000), "{students}");
 
     // The scripts also run by hand.
@@ -75,7 +71,7 @@ fn steps_are_submitted_in_order_each_depending_on_the_previous() {
 #[test]
 fn scripts_do_the_experiment_from_a_folder_of_any_name_and_only_what_is_missing_is_submitted_again() {
     let cluster = Cluster::new("it's a \"folder\" $(touch harm) %j & more", &encrypted());
-    cluster.at_once();
+    cluster.set("now", "");
     cluster.fails("teachers", 2);
     // The option changes nothing, so that the run is the finished one.
     let set = ["--set", "table.repeats=2"];
@@ -121,15 +117,17 @@ fn scripts_do_the_experiment_from_a_folder_of_any_name_and_only_what_is_missing_
 }
 
 #[test]
-fn a_dry_run_prints_everything_and_leaves_nothing() {
+fn a_dry_run_prints_everything_with_all_options_and_leaves_nothing() {
     let cluster = Cluster::new("place", &encrypted());
-    let said = cluster.submits(&["--shards", "2", "--dry-run"]);
-    assert!(said.contains("#!/bin/bash") && said.contains("--stage queries"), "{said}");
-    assert!(said.contains("--dependency=afterok:${teachers%%;*}"), "{said}");
-    let json = cluster.submits(&["--shards", "2", "--dry-run", "--json"]);
-    let json: Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["steps"][1]["submitted"], serde_json::json!([1, 2]));
-    assert_eq!((&json["schema"], &json["steps"][1]["state"]), (&1.into(), &"to-do".into()));
+    let options = ["--sbatch=--gres=gpu:1", "--sbatch", "--comment=two words; $(id)", "--time=1-00:00:00"];
+    let options = [&options[..], &["--memory", "3G", "--cpus", "4", "--shards", "2", "--dry-run"]].concat();
+    let said = cluster.submits(&options);
+    contains(&said, &["#!/bin/bash", "--stage queries", "--dependency=afterok:${teachers%%;*}"]);
+    contains(&said, &[" --gres=gpu:1 '--comment=two words; $(id)' "]);
+    contains(&said, &["--time=1-00:00:00\n", "--mem=3G\n", "--cpus-per-task=4\n", "${SLURM_CPUS_PER_TASK:-4}"]);
+    let json = cluster.submits(&[&options[..], &["--json"]].concat());
+    let steps = json!([{}, { "submitted": [1, 2], "state": "to-do" }]);
+    has(&serde_json::from_str(&json).expect("JSON"), &json!({ "schema": 1, "steps": steps }));
     assert!(cluster.calls("sbatch").is_empty() && !cluster.path("results").exists());
 }
 
@@ -142,7 +140,7 @@ fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
     cluster.place.succeeds(&["run", "config.toml", "--results", results, "--stage", "data"]);
     // The first shard failed and the others continue; the job of the votes still waits, in vain.
     let others = "3|N/A|PENDING\n4|1|PENDING\n5|N/A|PENDING\n6|1|PENDING\n7|N/A|PENDING\n";
-    cluster.queue(&format!("1|N/A|COMPLETED\n2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n{others}"));
+    cluster.set("queue", &format!("1|N/A|COMPLETED\n2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n{others}"));
     let said = cluster.submits(&[]);
     assert!(said.contains("teachers: job 8, 1 of 3 shards\nqueries: job 9\n"), "{said}");
     let cancelled: Vec<String> = cluster.calls("scancel").concat();
@@ -150,7 +148,7 @@ fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
     let votes = &cluster.calls("sbatch")[8];
     assert!(votes.contains(&"--dependency=afterok:2_2:2_3:8".to_owned()), "{votes:?}");
 
-    cluster.queue("8|1|RUNNING\n2|2|RUNNING\n2|3|PENDING\n9|N/A|PENDING\n10|1|PENDING\n11|N/A|PENDING\n12|1|PENDING\n13|N/A|PENDING\n");
+    cluster.set("queue", "8|1|RUNNING\n2|2|RUNNING\n2|3|PENDING\n9|N/A|PENDING\n10|1|PENDING\n11|N/A|PENDING\n12|1|PENDING\n13|N/A|PENDING\n");
     let said = cluster.submits(&[]);
     // The other shards of the later arrays are not in the queue.
     contains(
@@ -163,7 +161,7 @@ fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
     // The shard was done by hand meanwhile, but its task failed, so no job can depend on the complete array.
     let by_hand = ["run", "config.toml", "--results", results, "--stage", "teachers", "--shard", "1/3"];
     cluster.place.succeeds(&by_hand);
-    cluster.queue("2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n");
+    cluster.set("queue", "2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n");
     cluster.submits(&[]);
     let calls = cluster.calls("sbatch");
     let queries = calls.iter().rfind(|call| call.iter().any(|word| word.ends_with("/queries.sh"))).expect("queries");
@@ -184,45 +182,9 @@ fn one_of_two_concurrent_submissions_is_refused() {
     }
     check_failure(&cluster.submit(&[]), 4, &["slurm", "another `speed`", "wait for it"]);
     cluster.submits(&["--dry-run"]);
-    fs::write(cluster.path("fake/go"), "").expect("written");
+    cluster.set("go", "");
     assert!(first.wait().expect("a process").success());
     cluster.submits(&[]);
-}
-
-#[test]
-fn options_are_passed_through_or_refused_by_name() {
-    let cluster = Cluster::new("place", &encrypted());
-    cluster.submits(&[
-        "--sbatch=--gres=gpu:1",
-        "--sbatch",
-        "--comment=two words; $(id)",
-        "--time=1-00:00:00",
-        "--memory",
-        "3G",
-        "--cpus",
-        "4",
-    ]);
-    let call = &cluster.calls("sbatch")[1];
-    assert!(
-        call.contains(&"--gres=gpu:1".to_owned()) && call.contains(&"--comment=two words; $(id)".to_owned()),
-        "{call:?}"
-    );
-    let script = fs::read_to_string(cluster.run_folder().join("slurm/teachers.sh")).expect("a script");
-    contains(&script, &["--time=1-00:00:00\n", "--mem=3G\n", "--cpus-per-task=4\n", "${SLURM_CPUS_PER_TASK:-4}"]);
-    for (option, words) in [
-        ("--sbatch=--array=1-9", ["--sbatch", "--array", "--shards"]),
-        ("--sbatch=-d1", ["--sbatch", "--dependency", "not passed on"]),
-        ("--sbatch=-Mother", ["--sbatch", "--clusters", "not passed on"]),
-        ("--sbatch=gres", ["--sbatch", "gres", "expected an option"]),
-        ("--partition=a b", ["--partition", "a b", "letters"]),
-        ("--time=", ["--time", "found", "letters"]),
-        ("--stage=teachers", ["unexpected", "--stage", "submit"]),
-    ] {
-        let refused = cluster.submit(&[option]);
-        check_failure(&refused, 2, &words);
-    }
-    let without = cluster.place.speed(&["submit", "config.toml"]);
-    check_failure(&without, 2, &["--slurm"]);
 }
 
 #[test]
@@ -236,8 +198,8 @@ fn a_missing_or_refusing_cluster_is_reported() {
     check_failure(&refused, 5, &["sbatch", "code 1", "invalid partition"]);
     // The number of shards is still recorded.
     let said = cluster.submits(&["--dry-run", "--json"]);
-    let said: Value = serde_json::from_str(&said).expect("JSON");
-    assert_eq!((&said["steps"][1]["shards"], &said["refused"]), (&2.into(), &Value::Null));
+    let expected = json!({ "steps": [{}, { "shards": 2 }], "refused": null });
+    has(&serde_json::from_str(&said).expect("JSON"), &expected);
     cluster.program("sbatch", "echo 'welcome to the cluster'");
     check_failure(&cluster.submit(&[]), 5, &["sbatch", "welcome", "expected a job's number"]);
 }
@@ -252,9 +214,10 @@ fn a_sweep_is_submitted_as_one() {
     let said = submit();
     let folder = Path::new(said["folder"].as_str().expect("a folder"));
     // Slurm has forgotten all jobs, and nothing was done.
-    let begun = tasks(&cluster, folder);
+    let tasks = || cluster.status(folder)["tasks"].as_array().expect("tasks").clone();
+    let begun = tasks();
     assert!(!begun.is_empty() && begun.iter().all(|task| task["outcome"] == "forgotten"), "{begun:?}");
-    cluster.at_once();
+    cluster.set("now", "");
     let said = submit();
     assert!(folder.join("sweep.md").exists(), "{:?}", cluster.logs(folder));
     let steps: Vec<&str> =
@@ -262,14 +225,7 @@ fn a_sweep_is_submitted_as_one() {
     assert_eq!(steps, ["data", "teachers", "aggregate-all", "student", "report"]);
     // The sweep is not finished without its report. Slurm has forgotten all jobs by now; the units of all others are done.
     fs::remove_file(folder.join("sweep.json")).expect("removed");
-    let tasks = tasks(&cluster, folder);
+    let tasks = tasks();
     let (report, others) = tasks.split_last().expect("tasks");
     assert!(others.iter().all(|task| task["outcome"] == "done") && report["outcome"] == "forgotten", "{tasks:?}");
-}
-
-/// Returns the jobs from `speed show`.
-fn tasks(cluster: &Cluster, folder: &Path) -> Vec<Value> {
-    let shown = cluster.command(&["show", &folder.to_string_lossy(), "--json"]).output().expect("the binary starts");
-    let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
-    shown["tasks"].as_array().expect("tasks").clone()
 }

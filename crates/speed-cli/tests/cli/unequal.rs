@@ -1,10 +1,8 @@
 //! Parties with unequal classes, whose teachers do not vote on images unlike their own.
 
-use std::fs;
-
 use serde_json::Value;
 
-use crate::cli::common::{Workplace, determined};
+use crate::cli::common::Workplace;
 
 /// Forty teachers of ten parties with 50 built-in digits each on average.
 const UNEQUAL: &str = r#"
@@ -36,21 +34,4 @@ fn teachers_of_unequal_parties_vote_better_if_they_may_abstain() {
     // Equal parties, whose teachers have all classes, or almost all.
     let equal = ensemble("ensemble.skew=1000");
     assert!(equal["empty_votes"].as_f64().is_none_or(|share| share < 0.05), "{equal}");
-}
-
-#[test]
-fn the_division_of_trained_teachers_is_deterministic_and_simulated_only() {
-    let place = Workplace::new(UNEQUAL);
-    let run = |results: &str, threads: &str| {
-        let set = "--set votes.source=teachers --set teacher.steps=20 --set data.train_images=300";
-        place.succeeds(&format!("run config.toml --results {results} --threads {threads} {set}"));
-        place.run_folder(results, "unequal")
-    };
-    let (one, two) = (run("one", "1"), run("two", "3"));
-    assert_eq!(determined(&one), determined(&two));
-    assert!(fs::read(one.join("stages/votes/votes.npy")).is_ok_and(|bytes| bytes.len() > 4000));
-    let real = "run config.toml --set noise.source=operating-system";
-    let noisy = "--set row.0.aggregation=trusted";
-    place.fails(&format!("{real} {noisy}"), 2, &["ensemble.skew", "no claim", "noise.source = \"simulation\""]);
-    place.fails("run config.toml --set ensemble.teachers=1200", 3, &["ensemble.skew", "without an image"]);
 }

@@ -59,7 +59,6 @@ pub(crate) struct Table {
     /// If given, the only compared columns, by their headings on the page.
     #[serde(default)]
     pub(crate) only: Vec<String>,
-    /// Columns that are not compared.
     #[serde(default)]
     pub(crate) skip: Vec<String>,
     /// Whether it is compared only with SPEED_EXHAUSTIVE (.ci/nightly), because its command takes long.
@@ -81,28 +80,22 @@ pub(crate) struct Given {
     pub(crate) numbers: Vec<String>,
 }
 
-/// A table that another test checks.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tested {
     pub(crate) page: String,
     /// The beginning of the table's first line.
     pub(crate) head: String,
-    /// The test's file and name.
     pub(crate) file: String,
     pub(crate) test: String,
 }
 
-/// A command that cannot be tried as shown.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Command {
-    /// The command as shown on a page.
     pub(crate) shown: String,
-    /// The command that is tried instead.
     #[serde(default)]
     pub(crate) tried: Option<String>,
-    /// The reason why it is not tried as shown.
     pub(crate) why: String,
 }
 

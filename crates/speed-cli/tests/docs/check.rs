@@ -10,7 +10,6 @@ use crate::docs::number::{NUMBER, Printed, Rounding, measurements, numbers};
 use crate::docs::pages::Page;
 use crate::docs::sources::{Sources, cells, headings};
 
-/// The result of a page's check.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) problems: Vec<String>,

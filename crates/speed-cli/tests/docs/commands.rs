@@ -6,25 +6,20 @@ use regex::Regex;
 
 use crate::docs::book::Book;
 use crate::docs::pages::{Page, files};
-use crate::docs::shell::{Outcome, Shell};
+use crate::docs::shell::Shell;
 
 /// A way to try a command.
 enum Trial {
     Run(String),
-    /// The files that must exist.
-    Files(Vec<String>),
+    /// The file that must exist.
+    File(String),
     Unknown,
 }
 
-/// Returns the problems of a page's commands, and the missing environment variables. Adds the dry runs that succeeded to `tried`,
-/// and does not repeat them: they change nothing.
-pub(crate) fn check(
-    page: &Page,
-    book: &Book,
-    shell: &Shell,
-    tried: &mut HashSet<String>,
-) -> (Vec<String>, Vec<&'static str>) {
-    let (mut problems, mut without) = (Vec::new(), Vec::new());
+/// Returns the problems of a page's commands, and the number of commands that need data. Adds the dry runs that succeeded to
+/// `tried`, and does not repeat them: they change nothing.
+pub(crate) fn check(page: &Page, book: &Book, shell: &Shell, tried: &mut HashSet<String>) -> (Vec<String>, usize) {
+    let (mut problems, mut without) = (Vec::new(), 0);
     for (line, shown) in page.commands() {
         let entry = book.command.iter().find(|entry| entry.shown == shown);
         let trial = match entry.map(|entry| &entry.tried) {
@@ -35,25 +30,20 @@ pub(crate) fn check(
         let problem = match trial {
             Trial::Run(command) if tried.contains(&command) => continue,
             Trial::Run(command) => match shell.run(&command) {
-                Outcome::Printed(_) => {
+                Ok(Some(_)) => {
                     if command.contains(" --dry-run") {
                         tried.insert(command);
                     }
                     continue;
                 }
-                Outcome::WithoutData(variable) => {
-                    without.push(variable);
+                Ok(None) => {
+                    without += 1;
                     continue;
                 }
-                Outcome::Failed(message) => message,
+                Err(message) => message,
             },
-            Trial::Files(needed) => {
-                let all = files();
-                match needed.into_iter().find(|needed| !all.iter().any(|file| matches(file, needed))) {
-                    None => continue,
-                    Some(missing) => format!("{missing} does not exist"),
-                }
-            }
+            Trial::File(needed) if files().iter().any(|file| matches(file, &needed)) => continue,
+            Trial::File(needed) => format!("{needed} does not exist"),
             Trial::Unknown => format!("`{shown}` is not known here: name it in docs/numbers/commands.toml"),
         };
         problems.push(format!("{}:{line}: {problem}", page.name));
@@ -92,11 +82,7 @@ pub(crate) fn unknown_options(page: &Page, shell: &Shell, helps: &mut HashMap<Ve
 fn help(words: &[String], shell: &Shell) -> String {
     let lengths = (1..=words.len().min(2)).rev();
     let texts = lengths.map(|length| shell.run(&format!("speed {} --help", words[..length].join(" "))));
-    let printed = texts.into_iter().find_map(|outcome| match outcome {
-        Outcome::Printed(text) => Some(text),
-        _ => None,
-    });
-    printed.unwrap_or_default()
+    texts.into_iter().find_map(|text| text.ok().flatten()).unwrap_or_default()
 }
 
 fn matches(file: &str, needed: &str) -> bool {
@@ -118,18 +104,18 @@ fn trial(shown: &str) -> Trial {
     let words: Vec<&str> = command.split_whitespace().collect();
     let after = |option: &str| words.iter().position(|word| *word == option).and_then(|at| words.get(at + 1));
     match words.as_slice() {
-        ["speed", "run", preset] if preset.starts_with("configs/") => Trial::Files(vec![(*preset).to_owned()]),
+        ["speed", "run", preset] if preset.starts_with("configs/") => Trial::File((*preset).to_owned()),
         ["speed", "run", ..] => Trial::Run(format!("{command} --dry-run --set table.repeats=0")),
         ["speed", "plan", ..] => Trial::Run(format!("{command} --without-times")),
         ["speed", ..] => Trial::Run(command),
         ["cargo", "run" | "build" | "test", ..] => {
             let package = after("-p").map_or("*".to_owned(), |package| (*package).to_owned());
             let example = after("--example").map(|example| format!("crates/{package}/examples/{example}.rs"));
-            Trial::Files(vec![example.unwrap_or(format!("crates/{package}/Cargo.toml"))])
+            Trial::File(example.unwrap_or(format!("crates/{package}/Cargo.toml")))
         }
-        ["bash", script, ..] | ["python", script, ..] => Trial::Files(vec![(*script).to_owned()]),
+        ["bash", script, ..] | ["python", script, ..] => Trial::File((*script).to_owned()),
         [script, ..] if script.starts_with("scripts/") || script.starts_with(".ci/") => {
-            Trial::Files(vec![(*script).to_owned()])
+            Trial::File((*script).to_owned())
         }
         _ => Trial::Unknown,
     }

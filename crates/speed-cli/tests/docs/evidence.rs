@@ -10,7 +10,6 @@ use crate::docs::pages::{self, Page};
 /// The pages on which every name of at least three words is the name of a test.
 pub(crate) const PAGES: [&str; 4] = ["SECURITY.md", "docs/hospitals.md", "docs/protocol.md", "docs/threat-models.md"];
 
-/// Returns the names of all test functions in these files.
 pub(crate) fn tests(files: &[String]) -> BTreeSet<String> {
     let test = r"#\[(?:tokio::)?test(?:\([^\]]*\))?\]\s*(?:(?:#\[[^\n]*\]|//[^\n]*)\s*)*(?:async )?fn (\w+)";
     let test = Regex::new(test).expect("a pattern");

@@ -4,33 +4,34 @@ use std::collections::HashMap;
 
 use regex::Regex;
 
-use crate::docs::pages::Page;
+use crate::docs::pages::{Block, Page};
 
 /// Returns a page's links to missing files and headings.
 pub(crate) fn broken(page: &Page, pages: &[Page], files: &[String]) -> Vec<String> {
     let link = Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
+    let code = Regex::new(r"`[^`\n]*`").expect("a pattern");
+    let folder = page.name.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut problems = Vec::new();
-    let (text, folder) = (without_code(&page.text), page.name.rsplit_once('/').map_or("", |(folder, _)| folder));
-    for captures in link.captures_iter(&text) {
-        let target = captures.get(1).expect("a target");
-        if target.as_str().contains("://") || target.as_str().starts_with("mailto:") {
-            continue;
-        }
-        let (path, anchor) = target.as_str().split_once('#').unwrap_or((target.as_str(), ""));
-        let path = if path.is_empty() { Some(page.name.clone()) } else { join(folder, path) };
-        let problem = match path {
-            None => Some("outside the repository".to_owned()),
-            Some(path) if !exists(&path, files) => Some(format!("{path} does not exist")),
-            Some(path) => {
-                let other = pages.iter().find(|other| other.name == path);
-                let missing = !anchor.is_empty()
-                    && other.is_some_and(|other| !anchors(&other.text).iter().any(|name| name == anchor));
-                missing.then(|| format!("{path} has no heading #{anchor}"))
+    for line in page.lines().iter().filter(|line| line.block == Block::Prose) {
+        let text = code.replace_all(line.text, "");
+        for target in link.captures_iter(&text).map(|captures| captures.get(1).expect("a target").as_str()) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
             }
-        };
-        problems.extend(problem.map(|problem| {
-            format!("{}:{}: link {}: {problem}", page.name, page.line(target.start()), target.as_str())
-        }));
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let path = if path.is_empty() { Some(page.name.clone()) } else { join(folder, path) };
+            let problem = match path {
+                None => "outside the repository".to_owned(),
+                Some(path) if !exists(&path, files) => format!("{path} does not exist"),
+                Some(path) => match pages.iter().find(|other| other.name == path) {
+                    Some(other) if !anchor.is_empty() && !anchors(other).iter().any(|name| name == anchor) => {
+                        format!("{path} has no heading #{anchor}")
+                    }
+                    _ => continue,
+                },
+            };
+            problems.push(format!("{}:{}: link {target}: {problem}", page.name, line.number));
+        }
     }
     problems
 }
@@ -43,25 +44,21 @@ pub(crate) fn missing_paths(page: &Page, files: &[String]) -> Vec<String> {
     let rooted = ["crates/", "configs/", "docs/", "scripts/", "results/published/", ".ci/", "fuzz/", "examples/"];
     let mut problems = Vec::new();
     for captures in span.captures_iter(&page.text) {
-        let name = captures.get(1).expect("a name");
-        let is_rooted =
-            rooted.iter().any(|folder| name.as_str().starts_with(folder)) && !name.as_str().contains([' ', '*', '<']);
-        if !is_rooted
-            && !(path.is_match(name.as_str()) && (name.as_str().ends_with(".rs") || page.name == "ARCHITECTURE.md"))
-        {
+        let place = captures.get(1).expect("a name");
+        let name = place.as_str();
+        let is_rooted = rooted.iter().any(|folder| name.starts_with(folder)) && !name.contains([' ', '*', '<']);
+        let is_path = path.is_match(name) && (name.ends_with(".rs") || page.name == "ARCHITECTURE.md");
+        if !is_rooted && !is_path {
             continue;
         }
-        for wanted in alternatives(name.as_str()) {
+        for wanted in alternatives(name) {
             let wanted = wanted.trim_end_matches('/');
-            let found = files.iter().any(|file| {
-                let file = format!("/{file}/");
-                file.contains(&format!("/{wanted}/"))
-            });
+            let found = files.iter().any(|file| format!("/{file}/").contains(&format!("/{wanted}/")));
             // Directories that a run creates.
-            let of_a_run = ["shards", "slurm", "tables", "stages", "results"]
-                .contains(&wanted.split('/').next().unwrap_or_default());
+            let folder = wanted.split('/').next().unwrap_or_default();
+            let of_a_run = ["shards", "slurm", "tables", "stages", "results"].contains(&folder);
             if !found && (is_rooted || !of_a_run) {
-                problems.push(format!("{}:{}: {wanted} does not exist", page.name, page.line(name.start())));
+                problems.push(format!("{}:{}: {wanted} does not exist", page.name, page.line(place.start())));
             }
         }
     }
@@ -97,29 +94,12 @@ fn join(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Returns a text with code blocks and code spans blanked.
-fn without_code(text: &str) -> String {
-    let (mut inside, mut blanked) = (false, String::with_capacity(text.len()));
-    let span = Regex::new(r"`[^`\n]*`").expect("a pattern");
-    for line in text.split_inclusive('\n') {
-        let fence = line.trim_start().starts_with("```");
-        if inside || fence {
-            blanked.extend(line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
-        } else {
-            blanked.push_str(&span.replace_all(line, |code: &regex::Captures| " ".repeat(code[0].len())));
-        }
-        inside ^= fence;
-    }
-    blanked
-}
-
 /// Returns GitHub's anchors for the headings of a page.
-fn anchors(text: &str) -> Vec<String> {
-    let (mut inside, mut seen, mut anchors) = (false, HashMap::new(), Vec::new());
-    for line in text.lines() {
-        inside ^= line.trim_start().starts_with("```");
-        let heading = line.trim_start_matches('#');
-        if inside || heading.len() == line.len() || !heading.starts_with(' ') {
+fn anchors(page: &Page) -> Vec<String> {
+    let (mut seen, mut anchors) = (HashMap::new(), Vec::new());
+    for line in page.lines().iter().filter(|line| line.block == Block::Prose) {
+        let heading = line.text.trim_start_matches('#');
+        if heading.len() == line.text.len() || !heading.starts_with(' ') {
             continue;
         }
         let kept = heading

@@ -10,7 +10,6 @@ pub(crate) const NUMBER: &str = r"-?(?:\d{1,3}(?:[ ,]\d{3})+|\d+)(?:\.\d+)?(?:e-
 
 static NUMBERS: LazyLock<Regex> = LazyLock::new(|| Regex::new(NUMBER).expect("a pattern"));
 
-/// A number as a page prints it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printed {
     pub(crate) value: f64,
@@ -18,7 +17,6 @@ pub(crate) struct Printed {
     unit: f64,
 }
 
-/// The rounding of a page's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Rounding {
@@ -53,7 +51,6 @@ impl Printed {
     }
 }
 
-/// Returns all numbers of a text in order.
 pub(crate) fn numbers(text: &str) -> Vec<Printed> {
     // "1-2" is a range, not a negative number; a sign counts at the beginning of a word only.
     let positions = NUMBERS.find_iter(text);

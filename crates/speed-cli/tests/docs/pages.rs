@@ -4,7 +4,6 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A Markdown file.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     /// The path relative to the repository's root.
@@ -12,7 +11,28 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-/// Returns the repository's root.
+/// A line of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    /// Its number, from 1.
+    pub(crate) number: usize,
+    /// The position of its first byte.
+    pub(crate) start: usize,
+    /// Its text with its end.
+    pub(crate) text: &'a str,
+    pub(crate) block: Block<'a>,
+}
+
+/// The part of a page that a line belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Block<'a> {
+    Prose,
+    /// The first or last line of a code block.
+    Fence,
+    /// A code block with this first line.
+    Code(&'a str),
+}
+
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
@@ -44,7 +64,6 @@ pub(crate) fn files() -> Vec<String> {
     found
 }
 
-/// Returns all Markdown files.
 pub(crate) fn pages() -> Vec<Page> {
     let markdown = files().into_iter().filter(|name| name.ends_with(".md"));
     markdown.map(|name| Page { text: fs::read_to_string(root().join(&name)).expect("text"), name }).collect()
@@ -60,7 +79,6 @@ impl Page {
             && (!name.starts_with("results/") || name.ends_with("README.md"))
     }
 
-    /// Returns the line number of a byte, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
         self.text[..at].matches('\n').count() + 1
     }
@@ -68,61 +86,66 @@ impl Page {
     /// Returns the text with code and addresses blanked, byte by byte. Comments after commands stay.
     pub(crate) fn prose(&self) -> String {
         let mut bytes = self.text.clone().into_bytes();
-        let mut start = 0;
-        let mut fence: Option<String> = None;
-        for line in self.text.split_inclusive('\n') {
-            let range = start..start + line.len();
-            start += line.len();
-            let trimmed = line.trim_start();
-            match &fence {
-                _ if trimmed.starts_with("```") => {
-                    fence = if fence.is_some() { None } else { Some(trimmed.trim_end().to_owned()) };
-                    blank(&mut bytes, range);
+        for Line { start, text, block, .. } in self.lines() {
+            match block {
+                Block::Fence => blank(&mut bytes, start..start + text.len()),
+                Block::Code(kind) => {
+                    let comment = if kind == "```console" { comment_start(text) } else { None };
+                    blank(&mut bytes, start..start + comment.unwrap_or(text.len()));
                 }
-                Some(kind) => {
-                    let comment = if kind == "```console" { comment_start(line) } else { None };
-                    blank(&mut bytes, range.start..comment.map_or(range.end, |at| range.start + at));
+                Block::Prose => {
+                    spans(text).into_iter().for_each(|span| blank(&mut bytes, start + span.start..start + span.end));
                 }
-                None => spans(line)
-                    .into_iter()
-                    .for_each(|span| blank(&mut bytes, range.start + span.start..range.start + span.end)),
             }
         }
         String::from_utf8(bytes).expect("blanked by characters")
     }
 
-    /// Returns the numbered lines of all code blocks, indented or fenced.
-    pub(crate) fn code(&self) -> Vec<(usize, &str)> {
-        let mut inside = false;
+    /// Returns the lines with their code blocks.
+    pub(crate) fn lines(&self) -> Vec<Line<'_>> {
+        let (mut start, mut inside) = (0, None);
         let mut lines = Vec::new();
-        for (number, line) in self.text.lines().enumerate() {
-            let fence = line.trim_start().starts_with("```");
-            inside ^= fence;
-            if !fence && (inside || line.starts_with("    ")) {
-                lines.push((number + 1, line));
-            }
+        for (number, text) in (1..).zip(self.text.split_inclusive('\n')) {
+            let block = match inside {
+                _ if text.trim_start().starts_with("```") => {
+                    inside = if inside.is_some() { None } else { Some(text.trim()) };
+                    Block::Fence
+                }
+                Some(kind) => Block::Code(kind),
+                None => Block::Prose,
+            };
+            lines.push(Line { number, start, text, block });
+            start += text.len();
         }
         lines
+    }
+
+    /// Returns the numbered lines of all code blocks, indented or fenced.
+    pub(crate) fn code(&self) -> Vec<(usize, &str)> {
+        let is_code = |line: &Line<'_>| match line.block {
+            Block::Code(_) => true,
+            Block::Prose => line.text.starts_with("    "),
+            Block::Fence => false,
+        };
+        self.lines().into_iter().filter(is_code).map(|line| (line.number, line.text.trim_end())).collect()
     }
 
     /// Returns the commands of `console` blocks as shown, without comments and with continued lines joined.
     pub(crate) fn commands(&self) -> Vec<(usize, String)> {
         let mut commands: Vec<(usize, String)> = Vec::new();
-        let (mut inside, mut continues) = (false, false);
-        for (number, line) in self.text.lines().enumerate() {
-            if line.trim_start().starts_with("```") {
-                inside = line.trim() == "```console";
-                continue;
-            }
+        let mut continues = false;
+        for Line { number, text: line, .. } in
+            self.lines().iter().filter(|line| line.block == Block::Code("```console"))
+        {
             let (text, more) = match line.trim_end().strip_suffix('\\') {
                 Some(text) => (text, true),
                 None => (&line[..comment_start(line).unwrap_or(line.len())], false),
             };
-            if inside && continues {
+            if continues {
                 let (_, command) = commands.last_mut().expect("a command before its continuation");
                 *command = format!("{command} {}", text.trim());
-            } else if let (true, Some(text)) = (inside, text.strip_prefix("$ ")) {
-                commands.push((number + 1, text.trim().to_owned()));
+            } else if let Some(text) = text.strip_prefix("$ ") {
+                commands.push((*number, text.trim().to_owned()));
             } else {
                 continue;
             }

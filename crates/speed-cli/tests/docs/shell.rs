@@ -15,15 +15,6 @@ pub(crate) struct Shell {
     folder: TempDir,
 }
 
-/// The outcome of a command.
-pub(crate) enum Outcome {
-    /// Standard output of a command that ended with exit code 0.
-    Printed(String),
-    /// The unset environment variable that the command needs.
-    WithoutData(&'static str),
-    Failed(String),
-}
-
 /// Placeholders for data directories, and the environment variables with their paths.
 const DATA: [(&str, &str); 2] = [("VOTES", "SPEED_VOTES"), ("DATASETS", "SPEED_DATASETS")];
 
@@ -36,12 +27,13 @@ impl Shell {
         Self { folder }
     }
 
-    pub(crate) fn run(&self, command: &str) -> Outcome {
+    /// Returns the standard output of a command; `None` if it needs an environment variable that is not set.
+    pub(crate) fn run(&self, command: &str) -> Result<Option<String>, String> {
         let mut line = command.to_owned();
         for (word, variable) in DATA {
             let pattern = Regex::new(&format!(r"\b{word}\b")).expect("a pattern");
             if pattern.is_match(&line) {
-                let Ok(path) = env::var(variable) else { return Outcome::WithoutData(variable) };
+                let Ok(path) = env::var(variable) else { return Ok(None) };
                 line = pattern.replace_all(&line, |_: &Captures| path.clone()).into_owned();
             }
         }
@@ -49,9 +41,8 @@ impl Shell {
         line = rows.replace_all(&line, |rows: &Captures| self.rows(&rows[1], &rows[2])).into_owned();
         let speed = Path::new(env!("CARGO_BIN_EXE_speed"));
         let binaries = speed.parent().expect("a folder");
-        let path = [binaries.to_owned(), binaries.join("examples")].into_iter();
         let others = env::var_os("PATH").unwrap_or_default();
-        let path = path.chain(env::split_paths(&others));
+        let path = [binaries.to_owned(), binaries.join("examples")].into_iter().chain(env::split_paths(&others));
         let output = Command::new("bash")
             .args(["-euo", "pipefail", "-c", &line])
             .current_dir(self.folder.path())
@@ -59,17 +50,14 @@ impl Shell {
             .output()
             .expect("bash starts");
         if output.status.success() {
-            Outcome::Printed(String::from_utf8_lossy(&output.stdout).into_owned())
-        } else {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            let hint =
-                if said.contains("command not found") { " (scripts/check-docs builds the examples first)" } else { "" };
-            Outcome::Failed(format!("`{command}` ended with {}: {said}{hint}", output.status))
+            return Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()));
         }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let is_missing = said.contains("command not found");
+        let hint = if is_missing { " (scripts/check-docs builds the examples first)" } else { "" };
+        Err(format!("`{command}` ended with {}: {said}{hint}", output.status))
     }
-}
 
-impl Shell {
     /// Writes the file of histograms for a placeholder: `ROWS:165,85,0:100` is this histogram a hundred times.
     fn rows(&self, counts: &str, times: &str) -> String {
         let counts: Vec<i64> = counts.split(',').map(|count| count.parse().expect("a count")).collect();

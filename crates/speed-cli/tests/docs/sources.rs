@@ -1,65 +1,53 @@
 //! Values in files and in the outputs of commands.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 use regex::Regex;
 use serde_json::Value;
 
 use crate::docs::number::{NUMBER, Printed};
 use crate::docs::pages;
-use crate::docs::shell::{Outcome, Shell};
+use crate::docs::shell::Shell;
 
 /// A source's text; `None` if it needs data that this machine lacks.
 type Text = Result<Option<Arc<str>>, String>;
 
-/// All sources. Each is read or run once for all tests.
+/// All sources. Each is read or run once.
 pub(crate) struct Sources {
     shell: Shell,
-    texts: Mutex<HashMap<String, Text>>,
-    values: Mutex<HashMap<String, Result<Option<f64>, String>>>,
+    texts: RefCell<HashMap<String, Text>>,
+    values: RefCell<HashMap<String, Result<Option<f64>, String>>>,
 }
 
-pub(crate) static SOURCES: LazyLock<Sources> =
-    LazyLock::new(|| Sources { shell: Shell::new(), texts: Mutex::default(), values: Mutex::default() });
-
-/// A table with headings and rows of cells.
 pub(crate) struct Grid {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Sources {
+    pub(crate) fn new() -> Self {
+        Self { shell: Shell::new(), texts: RefCell::default(), values: RefCell::default() }
+    }
+
     fn text(&self, source: &str) -> Text {
-        // Held while a command runs, so that no command runs twice.
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(text) = texts.get(source) {
-            return text.clone();
-        }
-        let text = match source.strip_prefix("$ ") {
-            Some(command) => match self.shell.run(command) {
-                Outcome::Printed(text) => Ok(Some(text.into())),
-                Outcome::WithoutData(_) => Ok(None),
-                Outcome::Failed(message) => Err(message),
-            },
-            None => fs::read_to_string(pages::root().join(source))
-                .map(|text| Some(text.into()))
-                .map_err(|error| format!("{source}: {error}")),
+        let read = || -> Text {
+            match source.strip_prefix("$ ") {
+                Some(command) => Ok(self.shell.run(command)?.map(Into::into)),
+                None => fs::read_to_string(pages::root().join(source))
+                    .map(|text| Some(text.into()))
+                    .map_err(|error| format!("{source}: {error}")),
+            }
         };
-        texts.insert(source.to_owned(), text.clone());
-        text
+        self.texts.borrow_mut().entry(source.to_owned()).or_insert_with(read).clone()
     }
 
     /// Returns the value of `SOURCE # SELECTOR`, or of `# SELECTOR` in the source `from`.
     pub(crate) fn value(&self, specification: &str, from: &str) -> Result<Option<f64>, String> {
         let key = format!("{from}\n{specification}");
-        if let Some(value) = self.values.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return value.clone();
-        }
-        let value = self.look_up(specification, from);
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).insert(key, value.clone());
-        value
+        self.values.borrow_mut().entry(key).or_insert_with(|| self.look_up(specification, from)).clone()
     }
 
     fn look_up(&self, specification: &str, from: &str) -> Result<Option<f64>, String> {
@@ -130,9 +118,7 @@ fn select_value(value: &Value, selector: &str) -> Result<f64, String> {
         elements.iter().map(|element| number(pointer(element, &format!("/{after}"))?)).collect()
     };
     let values = match paths.split_once(" : ") {
-        Some((above, below)) => {
-            reach(above)?.into_iter().zip(reach(below)?).map(|(above, below)| above / below).collect()
-        }
+        Some((above, below)) => reach(above)?.iter().zip(reach(below)?).map(|(above, below)| above / below).collect(),
         None => reach(paths)?,
     };
     summary(statistic, values)
@@ -206,7 +192,6 @@ fn csv_grid(text: &str) -> Result<Grid, String> {
     Ok(Grid { head, rows: rows.collect::<Result<_, _>>().map_err(|error| error.to_string())? })
 }
 
-/// Returns all tables of a Markdown text.
 fn markdown_grids(text: &str) -> Vec<Grid> {
     let mut grids = Vec::new();
     let mut lines = text.lines().peekable();

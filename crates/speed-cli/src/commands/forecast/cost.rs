@@ -15,14 +15,13 @@ use speed_core::{Randomness, VoteShape};
 use speed_experiment::ExperimentError;
 use speed_mechanism::Mechanism;
 
-use crate::bar::Waiting;
+use crate::bar::Bar;
 use crate::commands::Failure;
 
 /// The number of queries of a measured argmax: the server works on groups of four.
 const MEASURED_QUERIES: usize = 4;
 /// The number of measured encryptions and sums.
 const MEASURED_MESSAGES: usize = 4;
-/// The name of the measured round.
 const LABEL: &[u8] = b"plan";
 
 /// The terms that determine the cost of a round.
@@ -35,13 +34,6 @@ pub(super) struct PlannedRound {
     pub(super) noise: Mechanism,
 }
 
-/// A round, and the votes of a smaller round whose argmax is measured.
-struct Terms {
-    round: Round,
-    votes: NoisyVotes,
-}
-
-/// The cost of a round.
 #[derive(Serialize)]
 pub(super) struct PlannedCost {
     /// Name of the parameter set of the keys.
@@ -71,11 +63,11 @@ struct CoreSeconds {
 impl PlannedRound {
     /// Returns the cost, or the reason if these terms have no encrypted round. Times are measured on request.
     pub(super) fn cost(&self, with_times: bool) -> Result<Result<PlannedCost, String>, Failure> {
-        let (terms, parameters) = match self.terms() {
+        let (round, votes, parameters) = match self.terms() {
             Ok(found) => found,
             Err(reason) => return Ok(Err(reason)),
         };
-        let times = || Waiting::during("measuring", || self.measure(&terms, &parameters));
+        let times = || Bar::during("measuring", || self.measure(&round, &votes, &parameters));
         let core_seconds = with_times.then(times).transpose().map_err(ExperimentError::from)?;
         Ok(Ok(PlannedCost {
             parameters: parameters.name(),
@@ -92,8 +84,9 @@ impl PlannedRound {
         if self.parties.is_empty() { self.teachers } else { self.parties.len() }
     }
 
-    /// Returns the terms of the round, and the fastest parameters that compare its counts.
-    fn terms(&self) -> Result<(Terms, Parameters), String> {
+    /// Returns the round, the votes of a smaller round whose argmax is measured, and the fastest parameters that compare its
+    /// counts.
+    fn terms(&self) -> Result<(Round, NoisyVotes, Parameters), String> {
         let shape = VoteShape::new(self.teachers, self.queries, self.classes).map_err(|error| error.to_string())?;
         let noise = PrivacyNoise::new(self.noise).map_err(|error| error.to_string())?;
         let bound = noise.bound(shape).map_err(|error| error.to_string())?;
@@ -106,12 +99,16 @@ impl PlannedRound {
         let shape = VoteShape::new(1, queries, self.classes).map_err(|error| error.to_string())?;
         let bound = (range.difference() - 1).div_ceil(2);
         let votes = NoisyVotes::new(shape, bound, vec![0; shape.counts()]).map_err(|error| error.to_string())?;
-        Ok((Terms { round, votes }, parameters))
+        Ok((round, votes, parameters))
     }
 
     /// Measures each step. Keys come from a fixed seed, because nothing is kept.
-    fn measure(&self, terms: &Terms, parameters: &Parameters) -> Result<CoreSeconds, AggregationError> {
-        let Terms { round, votes } = terms;
+    fn measure(
+        &self,
+        round: &Round,
+        votes: &NoisyVotes,
+        parameters: &Parameters,
+    ) -> Result<CoreSeconds, AggregationError> {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let randomness = Randomness::simulation([0; 32]);
         let clock = Clock::start();

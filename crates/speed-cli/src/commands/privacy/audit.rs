@@ -17,8 +17,8 @@ use speed_mechanism::{
 
 use super::noise::noise;
 use super::votes::{self, GIVE_LABELS, ReadVotes};
-use crate::bar::Counting;
-use crate::commands::{Failure, flag, print_report, usage};
+use crate::bar::Bar;
+use crate::commands::{Failure, print_report, usage};
 use crate::options::{FormOption, NoiseOptions, delta};
 
 /// Origin of the noise of an audit.
@@ -77,10 +77,10 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
     let sum = || counts.iter().map(|&count| count as usize).sum();
     let teachers: usize = read.map_or_else(sum, |read| read.teachers);
     let noise = noise(&options.mechanism, Some(teachers), !options.no_threshold)?;
-    let tau = options.mechanism.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
+    let tau = options.mechanism.honest_ratio.effective(teachers).map_err(|error| usage("honest-ratio", &error))?;
     let here: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
     if here.len() < 2 || here[0] == 0 {
-        return Err(usage("votes", "expected at least two classes and a vote for the first".into()));
+        return Err(usage("votes", "expected at least two classes and a vote for the first"));
     }
     if !(options.confidence > 0.0 && options.confidence < 1.0) {
         return Err(usage(
@@ -93,10 +93,10 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
     there[1] += 1;
     let threshold = (!options.no_threshold).then(|| options.threshold.unwrap_or(here[0]));
     let share = share(options.noise, noise, teachers, tau)?;
-    let mechanism = NoisyArgmax::new(share, teachers, tau, threshold).map_err(|error| flag("honest-ratio", &error))?;
+    let mechanism = NoisyArgmax::new(share, teachers, tau, threshold).map_err(|error| usage("honest-ratio", &error))?;
     let mut event = PrivacyEvent::new(noise, tau);
     if let Some(threshold) = threshold {
-        event = event.with_threshold(threshold as f64).map_err(|error| flag("threshold", &error))?;
+        event = event.with_threshold(threshold as f64).map_err(|error| usage("threshold", &error))?;
     }
     let (claim, delta) = claimed(event, here.len(), options.delta)?;
     let mut generator = NoiseGenerator::new(&Randomness::OperatingSystem)
@@ -109,9 +109,9 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
             format!("{} runs draw {draws:.1e} values, which takes days: at most {most} here", options.runs),
         ));
     }
-    let answers = Counting::new("running the mechanism", options.runs.saturating_mul(2));
+    let answers = Bar::counting("running the mechanism", options.runs.saturating_mul(2));
     let run = |neighbour: bool| {
-        answers.step();
+        answers.steps(1);
         mechanism.answer(if neighbour { &there } else { &here }, &mut generator)
     };
     let found = audit_at(delta, here.len() + 1, options.runs, options.confidence, run);
@@ -154,12 +154,11 @@ fn claimed(event: PrivacyEvent, classes: usize, delta: Delta) -> Result<(f64, f6
         Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => {
             let bound = if noise.is_integer() { Bound::Tight } else { Bound::Paper };
             let accountant = Accountant::new(event, delta).with_bound(bound);
-            (accountant.account_queries(1).map_err(|error| flag("delta", &error))?.epsilon, delta.get())
+            (accountant.account_queries(1).map_err(|error| usage("delta", &error))?.epsilon, delta.get())
         }
     })
 }
 
-/// Creates the source of the teachers' noise in an audit.
 fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -> Result<ShareNoise, Failure> {
     let share = match (kind, noise) {
         (ShareKind::Exact, Mechanism::DiscreteLaplace { gamma }) => {
@@ -175,16 +174,13 @@ fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -
             TruncatedShare::new(gamma, teachers).map(ShareNoise::Truncated)
         }
         (ShareKind::Exact, Mechanism::Laplace { .. }) => {
-            return Err(usage(
-                "mechanism",
-                "continuous Laplace noise has no exact sampler; use discrete-laplace".into(),
-            ));
+            return Err(usage("mechanism", "continuous Laplace noise has no exact sampler; use discrete-laplace"));
         }
         (ShareKind::Truncated, _) => {
-            return Err(usage("noise", "truncated shares need --mechanism discrete-laplace".into()));
+            return Err(usage("noise", "truncated shares need --mechanism discrete-laplace"));
         }
     };
-    share.map_err(|error| flag(noise.kind().parameter(), &error))
+    share.map_err(|error| usage(noise.kind().parameter(), &error))
 }
 
 /// Returns the votes of one query, from the command line or from a file. Votes from a file begin with the class that
@@ -199,12 +195,12 @@ fn one_query(options: &AuditOptions) -> Result<(Vec<u32>, Option<ReadVotes>), Fa
             ("form", options.form.form.is_some()),
         ];
         return match only.into_iter().find(|(_, is_given)| *is_given) {
-            Some((name, _)) => Err(usage(name, "is read only with a file of votes".into())),
+            Some((name, _)) => Err(usage(name, "is read only with a file of votes")),
             None => Ok((counts, None)),
         };
     }
     let [path] = options.votes.as_slice() else {
-        return Err(usage("votes", "expected the votes for each class, or one file of votes".into()));
+        return Err(usage("votes", "expected the votes for each class, or one file of votes"));
     };
     let path = Path::new(path);
     let known = Known { classes: options.classes, ..Known::default() };

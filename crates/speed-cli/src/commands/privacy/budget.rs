@@ -6,10 +6,10 @@ use speed_accountant::{AccountError, Budget, PrivacyEvent, QueryBatch, Samplers,
 use speed_core::printable_path;
 use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins};
 
-use super::calibrate_options::CalibrateOptions;
+use super::calibrate::CalibrateOptions;
 use super::noise::{noise, ratio, tossing, width};
-use crate::bar::Waiting;
-use crate::commands::{Failure, flag, print_report, usage};
+use crate::bar::Bar;
+use crate::commands::{Failure, print_report, usage};
 use crate::options::NoiseOptions;
 
 /// The properties of queries other than their noise and their number. `ledger charge` and `calibrate` share them, so
@@ -34,7 +34,7 @@ impl QueryTerms {
         threshold: Option<f64>,
     ) -> Result<Self, Failure> {
         if classes.is_some_and(|classes| classes < 2) {
-            return Err(flag("classes", &"expected at least 2"));
+            return Err(usage("classes", "expected at least 2"));
         }
         Ok(Self {
             ratio: options.honest_ratio,
@@ -114,7 +114,7 @@ pub(super) fn refused(error: &AccountError) -> Failure {
         AccountError::Mechanism(_) => "gamma",
         _ => "queries",
     };
-    flag(name, error)
+    usage(name, error)
 }
 
 /// Finds noise or a number of queries that a ledger accepts.
@@ -135,11 +135,11 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
             let sharers = if kind == MechanismKind::Binomial { tossing(options.teachers)? } else { 1 };
             let batch = |noise| terms.batch(Some(&room), noise, queries);
             let step = NoiseCoins::step(options.threshold.is_some());
-            Waiting::during("calibrating", || room.noise(kind, sharers, step, batch))
+            Bar::during("calibrating", || room.noise(kind, sharers, step, batch))
         }
         None => {
             let noise = noise(&options.noise, options.teachers, options.threshold.is_some())?;
-            Waiting::during("calibrating", || room.queries(|queries| terms.batch(Some(&room), noise, queries)))
+            Bar::during("calibrating", || room.queries(|queries| terms.batch(Some(&room), noise, queries)))
         }
     };
     let found = found.map_err(|error| without_room(options, &error))?;
@@ -157,16 +157,16 @@ fn without_room(options: &CalibrateOptions, error: &AccountError) -> Failure {
         AccountError::OverBudget { .. } | AccountError::Queries { .. } => error.to_string(),
         error => return refused(error),
     };
-    flag(if options.budget { "budget" } else { "ledger" }, &format!("no room, even with {tried}: {why}"))
+    usage(if options.budget { "budget" } else { "ledger" }, format!("no room, even with {tried}: {why}"))
 }
 
 /// Returns the room in the ledger that the options name, or in a new ledger.
 fn room(options: &CalibrateOptions) -> Result<Room, Failure> {
     if let Some(epsilon) = options.epsilon.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
-        return Err(flag("epsilon", &format!("found {epsilon:?}, expected a finite number above 0")));
+        return Err(usage("epsilon", format!("found {epsilon:?}, expected a finite number above 0")));
     }
     let Some(file) = &options.ledger else {
-        let delta = options.delta.ok_or_else(|| usage("delta", "expected with --budget".into()))?;
+        let delta = options.delta.ok_or_else(|| usage("delta", "expected with --budget"))?;
         return Ok(Room::of_new(Budget { epsilon: options.epsilon, delta }));
     };
     let ledger = Ledger::open(file)?;

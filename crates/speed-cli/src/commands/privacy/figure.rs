@@ -1,22 +1,30 @@
-//! `speed figure`
+//! `speed figure`: the paper's two figures with the paper's curve and the tight valid one, epsilon of the same votes as a
+//! function of gamma, and of tau.
 
 use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use rayon::prelude::*;
 use serde_json::json;
-use speed_accountant::{AccountError, Adversary, Bound, Delta};
+use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
 use speed_core::printable_path;
 use speed_core::vote_files::Known;
+use speed_experiment::report::Table;
+use speed_experiment::report::plot::{Axis, Chart, Line, Point, Series};
 use speed_experiment::training::check_new;
 use speed_experiment::{ExperimentError, write_atomic};
-use speed_mechanism::{HonestRatio, InverseScale, MechanismKind};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
 
 use super::votes::{self, GIVE_TEACHERS, ReadVotes, WithVotes};
-use crate::bar::Waiting;
-use crate::commands::{Failure, flag, print_report, usage};
-use crate::figure::{Figure, FigureRequest};
+use crate::bar::Bar;
+use crate::commands::{Failure, print_report, usage};
 use crate::options::{FormOption, delta, ratio, rows};
+
+/// Number of points of each curve.
+const POINTS: usize = 60;
+/// The names of the curves in files and in JSON.
+const CURVES: [&str; 2] = ["paper", "tight"];
 
 /// A file of votes and a selection of its queries.
 #[derive(Debug, Args)]
@@ -93,7 +101,7 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
         return Err(usage("mechanism", format!("the figures are of Laplace noise, found {}", options.mechanism)));
     }
     if options.assume == Adversary::ExternalWithCentral {
-        return Err(usage("assume", "the figures need dropout or collusion".into()));
+        return Err(usage("assume", "the figures need dropout or collusion"));
     }
     // Before anything is computed.
     let files = Files::from_options(options, name)?;
@@ -101,27 +109,88 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     let known = Known { teachers: *teachers, queries: None, classes: *classes };
     let file = votes::read(path, form.form, &known, GIVE_TEACHERS)?;
     let (counts, read) = votes::counts(path, &file, queries.as_deref(), rows.as_ref())?;
-    let request = FigureRequest {
-        counts: &counts,
-        teachers: read.teachers,
-        kind: options.mechanism,
-        delta: options.delta,
-        adversary: options.assume,
-        bound: options.bound,
-    };
-    let drawn = match command {
-        FigureCommand::Gamma { honest_ratio, .. } => Waiting::during("drawing", || request.over_gamma(*honest_ratio)),
+    let figure = Figure { counts: &counts, teachers: read.teachers, options };
+    let chart = match command {
+        FigureCommand::Gamma { honest_ratio, .. } => Bar::during("drawing", || figure.over_gamma(*honest_ratio)),
         FigureCommand::Tau { gamma, .. } => {
-            let gamma = InverseScale::new(*gamma).map_err(|error| flag("gamma", &error))?;
-            Waiting::during("drawing", || request.over_tau(gamma))
+            let gamma = InverseScale::new(*gamma).map_err(|error| usage("gamma", &error))?;
+            Bar::during("drawing", || figure.over_tau(gamma))
         }
     };
-    let drawn =
-        drawn.map_err(|error: AccountError| Failure::from(ExperimentError::input(&options.queries.votes, error)))?;
-    write(&files, &drawn, read, options.json)
+    let chart = chart.map_err(|error| Failure::from(ExperimentError::input(path, error)))?;
+    write(&files, name, &chart, read, options.json)
 }
 
-/// The files of a figure.
+/// The votes of a figure.
+struct Figure<'a> {
+    /// A row for each query.
+    counts: &'a [Vec<u32>],
+    /// Number of teachers; the votes that a row lacks are empty.
+    teachers: usize,
+    options: &'a FigureOptions,
+}
+
+impl Figure<'_> {
+    /// Computes the paper's Figure 2: epsilon for gamma from 0.01 to 100 at one `tau`, with the limit of the paper's curve as
+    /// gamma goes to infinity: only ties cost anything, and the best order is the largest one at which the votes still help.
+    fn over_gamma(&self, tau: HonestRatio) -> Result<Chart, AccountError> {
+        let gammas = (0..POINTS).map(|i| 0.01 * 10f64.powf(4.0 * i as f64 / (POINTS - 1) as f64));
+        let series = self.curves(gammas, |gamma| Ok((InverseScale::new(gamma)?, tau)))?;
+        let limit = self.paper(InverseScale::new(1e5)?, HonestRatio::new(0.9)?)?;
+        let x = Axis::new("inverse scale of the noise gamma (per vote)").logarithmic();
+        let asymptote = Some((limit, format!("limit of the paper's curve, {limit:.3}")));
+        Ok(self.chart(format!("tau = {}", tau.get()), x, series, asymptote))
+    }
+
+    /// Computes the paper's Figure 3: epsilon for tau from 0.1 to 1 at one `gamma`.
+    fn over_tau(&self, gamma: InverseScale) -> Result<Chart, AccountError> {
+        let taus = (0..POINTS).map(|i| 0.1 + 0.9 * i as f64 / (POINTS - 1) as f64);
+        let series = self.curves(taus, |tau| Ok((gamma, HonestRatio::new(tau.min(1.0))?)))?;
+        let x = Axis::new("ratio tau of the teachers whose noise is present and secret");
+        Ok(self.chart(format!("gamma = {}", gamma.get()), x, series, None))
+    }
+
+    fn chart(&self, fixed: String, x: Axis, series: Vec<Series>, asymptote: Option<(f64, String)>) -> Chart {
+        let (queries, delta) = (self.counts.len(), self.options.delta.get());
+        let title = format!("Epsilon of {queries} queries, {fixed}, delta = {delta:e}");
+        Chart { title, x, y: Axis::new("epsilon of all queries"), series, asymptote }
+    }
+
+    /// Computes epsilon by the paper's formulas.
+    fn paper(&self, gamma: InverseScale, tau: HonestRatio) -> Result<f64, AccountError> {
+        let event = PrivacyEvent::new(Mechanism::laplace(gamma), tau);
+        Ok(Accountant::paper(event, self.options.delta).account(self.counts, self.teachers)?.epsilon)
+    }
+
+    fn curves(
+        &self,
+        xs: impl Iterator<Item = f64>,
+        noise: impl Fn(f64) -> Result<(InverseScale, HonestRatio), AccountError> + Sync,
+    ) -> Result<Vec<Series>, AccountError> {
+        let FigureOptions { mechanism: kind, delta, assume: adversary, bound, .. } = *self.options;
+        let is_integer = kind == MechanismKind::DiscreteLaplace;
+        let point = |x, y| Point { x, y, spread: None };
+        let at = |x: f64| -> Result<_, AccountError> {
+            let (gamma, tau) = noise(x)?;
+            let noise = if is_integer { Mechanism::discrete_laplace(gamma) } else { Mechanism::laplace(gamma) };
+            let accountant = Accountant::new(PrivacyEvent::new(noise, tau), delta)
+                .with_bound(bound)
+                .with_integrals(bound == Bound::Tight)
+                .with_relation(NeighbouringRelation::BothWays)
+                .with_adversary(adversary);
+            let tight = accountant.account(self.counts, self.teachers)?.epsilon;
+            Ok((point(x, self.paper(gamma, tau)?), point(x, tight)))
+        };
+        let points: Result<Vec<_>, AccountError> = xs.collect::<Vec<_>>().into_par_iter().map(at).collect();
+        let (paper, tight) = points?.into_iter().unzip();
+        let integer = if is_integer { "integer" } else { "continuous" };
+        let name = format!("tight and valid ({integer} noise, {adversary}, both directions)");
+        let paper_name = "paper (continuous noise, dropout, one direction)".to_owned();
+        let series = |name, points| Series { name, points, line: Line::Plain };
+        Ok(vec![series(paper_name, paper), series(name, tight)])
+    }
+}
+
 struct Files {
     svg: PathBuf,
     csv: PathBuf,
@@ -140,12 +209,23 @@ impl Files {
     }
 }
 
-fn write(Files { svg, csv }: &Files, figure: &Figure, read: ReadVotes, json: bool) -> Result<(), Failure> {
-    write_atomic(svg, figure.to_svg().as_bytes())?;
-    write_atomic(csv, figure.to_csv().as_bytes())?;
+/// Writes a chart, as SVG and as comma-separated values that are not rounded, of which `x` is the first column.
+///
+/// # Panics
+/// Never: every curve has points.
+fn write(Files { svg, csv }: &Files, x: &str, chart: &Chart, read: ReadVotes, json: bool) -> Result<(), Failure> {
+    write_atomic(svg, chart.to_svg().expect("curves of points").as_bytes())?;
+    let mut table = Table::new([x].into_iter().chain(CURVES));
+    for row in 0..POINTS {
+        let values = chart.series.iter().map(|curve| curve.points[row].y);
+        table.push([chart.series[0].points[row].x].into_iter().chain(values).map(|value| value.to_string()).collect());
+    }
+    write_atomic(csv, table.to_csv().as_bytes())?;
+    let points = |curve: &Series| curve.points.iter().map(|point| [point.x, point.y]).collect::<Vec<_>>();
     let curves: serde_json::Map<String, serde_json::Value> =
-        figure.curves().into_iter().map(|(name, points)| (name.to_owned(), json!(points))).collect();
-    let value = json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": figure.asymptote() });
+        CURVES.into_iter().zip(&chart.series).map(|(name, curve)| (name.to_owned(), json!(points(curve)))).collect();
+    let asymptote = chart.asymptote.as_ref().map(|(value, _)| *value);
+    let value = json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": asymptote });
     print_report(json, &WithVotes { value: &value, votes_file: Some(read) }, || {
         format!("{}\n{}\n{}", printable_path(svg), printable_path(csv), read.line())
     })

@@ -12,7 +12,7 @@ use speed_experiment::report::Table;
 use super::budget::{QueryTerms, refused};
 use super::noise::noise;
 use crate::bar::warn;
-use crate::commands::{Failure, price, print_report, usage};
+use crate::commands::{Failure, print_report, usage};
 use crate::options::{MaxEpsilon, NoiseOptions, delta};
 use crate::terminal;
 
@@ -111,7 +111,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             // A ledger without a budget has no room to query, so its claim determines whether samplers are included.
             let room = ledger.room(None).ok();
             let batch = terms.batch(room.as_ref(), noise, *queries).map_err(|error| refused(&error))?;
-            check_price(price::limit(*limit)?, &batch, ledger.statement()?.budget.delta)?;
+            check_price(limit.limit()?, &batch, ledger.statement()?.budget.delta)?;
             let size = |party_teachers| Some(PartySize { party_teachers, teachers: (*teachers)? });
             let mut statement = ledger.charge_once(&ChargeRequest {
                 label,

@@ -3,7 +3,7 @@
 use speed_accountant::{Checks, PrivacyEvent};
 use speed_mechanism::{HonestRatio, Mechanism, MechanismKind};
 
-use crate::commands::{Failure, flag, round_noise, usage};
+use crate::commands::{Failure, round_noise, usage};
 use crate::options::{CheckOptions, NoiseOptions};
 
 /// Returns the noise of all teachers together. Binomial noise needs their number, and even coins of each for a threshold.
@@ -36,7 +36,7 @@ fn of_options(
     }
     let (name, scale) = if kind.is_inverse() { (named("gamma"), gamma) } else { (named("sigma"), sigma) };
     let scale = scale.ok_or_else(|| usage(&name, format!("{kind} noise needs --{name}")))?;
-    kind.with_scale(scale).map_err(|error| flag(&name, &error))
+    kind.with_scale(scale).map_err(|error| usage(&name, &error))
 }
 
 /// Returns the checks of `queries` queries before the answers, if they have noise of their own: of the same mechanism as
@@ -60,19 +60,19 @@ pub(in crate::commands) fn checks(
     let CheckOptions { check_gamma, check_sigma, check_coins, .. } = *check;
     let parameters = (check_gamma, check_sigma, check_coins);
     let mechanism = of_options(options.mechanism, "check-", parameters, teachers, true)?;
-    let event = PrivacyEvent::check(mechanism, tau, threshold).map_err(|error| flag("threshold", &error))?;
+    let event = PrivacyEvent::check(mechanism, tau, threshold).map_err(|error| usage("threshold", &error))?;
     Ok(Some(Checks { event, queries }))
 }
 
 /// Returns the number of teachers that toss the coins of binomial noise.
 pub(in crate::commands) fn tossing(teachers: Option<usize>) -> Result<usize, Failure> {
-    teachers.ok_or_else(|| usage("teachers", "binomial noise needs the number of teachers that toss coins".into()))
+    teachers.ok_or_else(|| usage("teachers", "binomial noise needs the number of teachers that toss coins"))
 }
 
 /// Returns the honest ratio, rounded down to an integer number of teachers.
 pub(in crate::commands) fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, Failure> {
     let ratio = noise.honest_ratio;
-    teachers.map_or(Ok(ratio), |teachers| ratio.effective(teachers)).map_err(|error| flag("honest-ratio", &error))
+    teachers.map_or(Ok(ratio), |teachers| ratio.effective(teachers)).map_err(|error| usage("honest-ratio", &error))
 }
 
 /// Describes the width of noise for terminals: "gamma 0.1", or the coins of one of `teachers` teachers.

@@ -9,7 +9,7 @@ use speed_core::vote_files::{FormError, Known, Table, VoteFile, VotesForm, read_
 use speed_experiment::ExperimentError;
 use speed_experiment::npy::read_row_indices;
 
-use crate::commands::{Failure, flag, usage};
+use crate::commands::{Failure, usage};
 
 /// The next step for a file whose number of teachers is unknown, of commands with and without `--teachers`.
 pub(in crate::commands) const GIVE_TEACHERS: &str = "if some votes are empty, give --teachers N";
@@ -103,7 +103,7 @@ fn refused(path: &Path, fault: FormError) -> Failure {
             format!("{shown} can be read {fault}: give --form labels with --classes K, or --form histograms"),
         ),
         FormError::ClassesUnknown => usage("classes", format!("{shown}: {fault}: give --classes K")),
-        FormError::Classes { .. } => flag("classes", &fault),
+        FormError::Classes { .. } => usage("classes", &fault),
         fault => input(path, fault),
     }
 }

@@ -12,10 +12,8 @@ use crate::failure::Failure;
 use crate::output::print_json_line;
 use crate::progress::{self, Bars};
 
-/// The polling interval.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The form of the progress.
 enum Display {
     /// An object a line on standard output.
     Objects,

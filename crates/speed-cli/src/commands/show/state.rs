@@ -25,7 +25,6 @@ pub(super) struct State {
     pub(super) tasks: Vec<Task>,
 }
 
-/// The state of one run.
 #[derive(Serialize)]
 pub(super) struct StateOfRun {
     #[serde(flatten)]
@@ -56,7 +55,6 @@ pub(super) struct Task {
 /// A step without shards, or a shard of a step.
 type StepShard = (Step, Option<usize>);
 
-/// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Outcome {

@@ -9,7 +9,6 @@ use super::state::{Outcome, State, StateOfRun, Task};
 use crate::slurm::ranges;
 use crate::terminal;
 
-/// The largest number of lines of a list.
 const MAX_LINES: usize = 20;
 
 impl State {
@@ -81,7 +80,6 @@ fn of_all(units: &StageUnits) -> String {
     format!("{} of {}{}", units.done, if units.at_most { "at most " } else { "" }, units.of)
 }
 
-/// Returns the state of a run in one line.
 fn ending(status: &RunStatus, has_shards: bool, is_submitted: bool) -> String {
     let done = |state| matches!(state, StageStatus::Done | StageStatus::DoneAlready);
     let (stages, folder) = (&status.view.stages, printable_path(&status.folder));

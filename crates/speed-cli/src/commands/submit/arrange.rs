@@ -14,7 +14,6 @@ const SHARDS: usize = 100;
 /// The largest number of tasks in a dependency, because the length of sbatch's arguments is limited.
 const MOST_NAMED: usize = 4000;
 
-/// The plan for a step.
 #[derive(Debug)]
 pub(super) struct StepPlan {
     pub(super) step: Step,

@@ -7,26 +7,9 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use super::{ended, start};
-use crate::cli::common::{Workplace, check_failure, encrypted, read_json};
+use crate::cli::common::{Workplace, check_failure, encrypted, entries, read_json, succeeded};
 
 const TEACHERS: &str = "run config.toml --stage teachers --shard 1/2";
-
-#[test]
-fn bad_shares_and_stages_are_named() {
-    let place = Workplace::new(&encrypted());
-    let run = |stage: &'static str, share: &'static str| format!("run config.toml --stage {stage} --shard {share}");
-    for share in ["0/3", "4/3", "x/3", "3", "1/0", "-1/3", "1/2/3"] {
-        place.fails(&format!("run config.toml --stage teachers --shard={share}"), 2, &[share, "1 <= I <= N"]);
-    }
-    place.fails(&run("votes", "1/2"), 2, &["--stage votes", "teachers, check, aggregate, student"]);
-    place.fails("run config.toml --stage nothing", 2, &["--stage nothing", "teachers, votes"]);
-    place.fails("run config.toml --set table.repeats=0 --stage student --shard 1/2", 2, &["--stage student"]);
-    for other in ["--shard 1/2", "--stage teachers --shard 1/2 --force teachers"] {
-        let output = place.speed(&format!("run config.toml {other}"));
-        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    }
-    assert!(!place.path("results").exists(), "something was written");
-}
 
 #[test]
 fn a_missing_earlier_stage_is_named() {
@@ -38,7 +21,7 @@ fn a_missing_earlier_stage_is_named() {
     place.fails("run config.toml --stage student --shard 1/2", 4, &["--stage teachers"]);
     // Nothing after the stage was begun.
     let run = place.run_folder("results", "tiny");
-    assert_eq!(fs::read_dir(run.join("stages")).expect("stages").count(), 1);
+    assert_eq!(entries(&run.join("stages")).len(), 1);
     assert!(!run.join("tables").exists());
 }
 
@@ -94,19 +77,16 @@ fn another_binary_is_refused_without_an_override() {
     let other = place.path("speed");
     fs::copy(env!("CARGO_BIN_EXE_speed"), &other).expect("a copy");
     // The same bytes under another name are the same program.
-    let run = |share: &str, more: &str| {
+    let run = |share: &str| {
         let arguments = format!("run config.toml --stage teachers --shard {share}");
-        let mut command = Command::new(&other);
-        command.args(arguments.split(' ')).args(more.split_whitespace()).current_dir(place.path("."));
-        command.output().expect("it starts")
+        Command::new(&other).args(arguments.split(' ')).current_dir(place.path(".")).output().expect("it starts")
     };
-    assert!(String::from_utf8_lossy(&run("1/2", "").stdout).contains("0 of them here"));
+    assert!(succeeded(run("1/2")).contains("0 of them here"));
     fs::OpenOptions::new().append(true).open(&other).expect("a binary").write_all(b"x").expect("written");
     for share in ["1/2", "2/2"] {
-        check_failure(&run(share, ""), 4, &["stages/teachers", "another program", "SHA-256", "--mix-machines"]);
+        check_failure(&run(share), 4, &["stages/teachers", "another program", "SHA-256", "--mix-machines"]);
     }
-    let told = run("2/2", "--mix-machines");
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    succeeded(run("2/2 --mix-machines"));
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::cli::common::Workplace;
+use serde_json::Value;
+
+use crate::cli::common::{Workplace, succeeded};
 
 /// A workplace with a fake cluster first on PATH. Its state is in files in `fake/`: `number`, the number of the last
 /// job; `queue`, the output of squeue; `fails`, the step and the shard that fail; `now`, if jobs run at once.
@@ -49,11 +51,9 @@ impl Cluster {
         let cluster = Self { place: Workplace::new(config), folder: folder.to_owned() };
         fs::create_dir_all(cluster.path("fake")).expect("a folder");
         cluster.program("sbatch", SBATCH);
-        cluster.program("squeue", "cat \"$fake/queue\" 2>/dev/null || true");
-        cluster.program(
-            "sacct",
-            "cat \"$fake/accounts\" 2>/dev/null || { echo 'accounting storage is disabled' >&2; exit 1; }",
-        );
+        cluster.program("squeue", "sed 's/$/|None/' \"$fake/queue\" 2>/dev/null || true");
+        let none = "{ echo 'accounting storage is disabled' >&2; exit 1; }";
+        cluster.program("sacct", &format!("cat \"$fake/accounts\" 2>/dev/null || {none}"));
         cluster.program("scancel", "");
         cluster
     }
@@ -66,31 +66,20 @@ impl Cluster {
     pub(super) fn program(&self, name: &str, body: &str) {
         let folder = self.path("fake");
         let fake = folder.to_str().expect("text");
-        let notes =
-            "printf '%s\\0' \"$@\" >>\"$fake/$(basename \"$0\").calls\"; echo >>\"$fake/$(basename \"$0\").calls\"";
+        let notes = format!("{{ printf '%s\\0' \"$@\"; echo; }} >>\"$fake/{name}.calls\"");
         let text = format!("#!/bin/bash\nset -eu\nfake='{fake}'\n{notes}\n{body}\n");
         let path = folder.join(name);
         fs::write(&path, text).expect("a script");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
     }
 
-    pub(super) fn at_once(&self) {
-        fs::write(self.path("fake/now"), "").expect("written");
+    pub(super) fn set(&self, name: &str, content: &str) {
+        fs::write(self.path("fake").join(name), content).expect("written");
     }
 
     pub(super) fn fails(&self, step: &str, shard: usize) {
-        fs::write(self.path("fake/fails"), format!("{step} {shard}\n")).expect("written");
-        fs::write(self.path("fake/failed"), "").expect("written");
-    }
-
-    /// Sets the lines of squeue, without their reasons.
-    pub(super) fn queue(&self, tasks: &str) {
-        let tasks: String = tasks.lines().map(|line| format!("{line}|None\n")).collect();
-        fs::write(self.path("fake/queue"), tasks).expect("written");
-    }
-
-    pub(super) fn accounts(&self, tasks: &str) {
-        fs::write(self.path("fake/accounts"), tasks).expect("written");
+        self.set("fails", &format!("{step} {shard}\n"));
+        self.set("failed", "");
     }
 
     /// Returns the arguments of every call of a program.
@@ -100,7 +89,6 @@ impl Cluster {
         calls.map(|call| call.split('\0').map(str::to_owned).collect()).collect()
     }
 
-    /// Returns a command of the binary with this cluster.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let path = format!("{}:{}", self.path("fake").display(), std::env::var("PATH").expect("PATH"));
         let mut command = self.place.command(arguments);
@@ -117,18 +105,25 @@ impl Cluster {
     /// Submits, expects success, and returns standard output.
     #[track_caller]
     pub(super) fn submits(&self, options: &[&str]) -> String {
-        let output = self.submit(options);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
+        succeeded(self.submit(options))
     }
 
-    /// Returns the directory of the only run.
+    #[track_caller]
+    pub(super) fn show(&self, run: &Path) -> String {
+        succeeded(self.command(&["show", run.to_str().expect("text")]).output().expect("the binary starts"))
+    }
+
+    #[track_caller]
+    pub(super) fn status(&self, run: &Path) -> Value {
+        let shown = self.command(&["show", run.to_str().expect("text"), "--json"]).output().expect("the binary starts");
+        serde_json::from_str(&succeeded(shown)).expect("JSON")
+    }
+
     #[track_caller]
     pub(super) fn run_folder(&self) -> PathBuf {
         self.place.run_folder(&format!("{}/results", self.folder), "tiny")
     }
 
-    /// Returns the logs of a run, for messages.
     pub(super) fn logs(&self, run: &Path) -> Vec<String> {
         let entries = fs::read_dir(run.join("slurm/logs")).into_iter().flatten().flatten();
         entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect()
