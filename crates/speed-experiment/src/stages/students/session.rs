@@ -90,10 +90,10 @@ impl<'a> Session<'a> {
     }
 
     /// Returns its progress as one of the students of the run.
-    fn part(&self, epoch: u32) -> Part<'static> {
+    fn part(&self, epoch: u32) -> Part {
         let (number, of) = self.student.place;
         let total = self.student.epochs(self.context).into();
-        Part { name: "student", number, of, unit: "epoch", done: epoch.into(), total }
+        Part { name: "student".into(), number, of, unit: "epoch".into(), done: epoch.into(), total }
     }
 
     /// Reports an epoch, and saves the checkpoint if the last one is old.
@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
             .map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
         let accuracy = self.context.unless_secret(accuracy);
         let (row, repeat, epoch) = (self.student.row(), self.student.repeat, metrics.epoch);
-        self.context.progress.part(self.part(epoch));
+        self.context.progress.part(&self.part(epoch));
         self.context.progress.advance(1, &format!("{row} repeat {repeat}: epoch {epoch}{accuracy}"));
         if self.saved.elapsed() >= CHECKPOINT_EVERY {
             let checkpoint =
