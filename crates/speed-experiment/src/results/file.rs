@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::ExperimentError;
 use crate::report::{Report, SweepReport};
-use crate::store::{self, SweepStore, report_path};
+use crate::store::{self, report_path, sweep_report_path};
 
 /// Reads the report of the finished run in the directory `run`.
 ///
@@ -22,7 +22,7 @@ pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
 /// # Errors
 /// If the report is missing, damaged, or of another version.
 pub fn read_sweep(sweep: &Path) -> Result<SweepReport, ExperimentError> {
-    let path = SweepStore::report_of(sweep);
+    let path = sweep_report_path(sweep);
     let report: SweepReport = store::read_report(&path)?;
     report.check().map_err(|error| error.at(path))?;
     Ok(report)
@@ -35,5 +35,5 @@ pub fn run_folder(report: &Report, results: &Path) -> PathBuf {
 
 /// Returns the directory of a sweep's tables below a directory of results.
 pub fn sweep_folder(report: &SweepReport, results: &Path) -> PathBuf {
-    SweepStore::folder_of(results, &report.experiment, &report.sweep)
+    store::sweep_folder(results, &report.experiment, &report.sweep)
 }

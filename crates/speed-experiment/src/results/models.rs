@@ -10,7 +10,7 @@ use crate::model::of_weights_to_bytes;
 use crate::picture;
 use crate::report::{ModelFile, Report, ReportRow};
 use crate::stages::{Context, Subjects, folder_of_row, kept_weights};
-use crate::store::{example_image, model_name, write_atomic};
+use crate::store::{example_image, model_name, write_atomic, write_below};
 
 /// Writes the model of every student. Rows and runs may share a student, but a model belongs to one row of one run: otherwise it
 /// would tell that the noise of one row changed no label of another.
@@ -38,7 +38,7 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
             match of_weights_to_bytes(&description, &weights) {
                 Ok(bytes) => {
                     let path = run.join(model_of(report, &row.name, repeat));
-                    context.store.write_below(&path, &bytes, is_secret)?;
+                    write_below(&path, &bytes, is_secret)?;
                     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     models.push(ModelFile { file, sha256: Digest::of(&bytes).to_hex() });
                     first.get_or_insert((description, path));
@@ -50,7 +50,7 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
         if let Some((description, path)) = first {
             let card = card_of_row(config, report, index, models, &description);
             for (name, text) in [(CARD, card.to_json()), (CARD_TEXT, card.to_markdown(CARD))] {
-                context.store.write_below(&path.with_file_name(name), text.as_bytes(), is_secret)?;
+                write_below(&path.with_file_name(name), text.as_bytes(), is_secret)?;
             }
         }
     }
