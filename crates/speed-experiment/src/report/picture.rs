@@ -8,7 +8,6 @@ use image::{DynamicImage, GrayImage, ImageEncoder, RgbImage};
 
 use crate::error::ExperimentError;
 
-/// Images per row of a sheet.
 pub(crate) const SHEET_COLUMNS: usize = 10;
 
 /// Maximum number of queries in a sheet: a sheet of 1,000 would take about 1,000 kilobytes.
@@ -17,17 +16,13 @@ pub(crate) const SHOWN_QUERIES: usize = 200;
 /// A picture: `height * width * channels` bytes, row by row, the channels of a pixel contiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Picture {
-    /// Width in pixels.
     pub width: usize,
-    /// Height in pixels.
     pub height: usize,
     /// Channels. Unless there are one or three, only the first is drawn.
     pub channels: usize,
-    /// Bytes of all pixels.
     pub pixels: Vec<u8>,
 }
 
-/// Returns a picture as a PNG file.
 pub(crate) fn png(picture: Picture) -> Result<Vec<u8>, ExperimentError> {
     encoded(&decoded(picture))
 }
@@ -49,13 +44,11 @@ pub(crate) fn reduced_png(picture: Picture, part: usize, whole: usize) -> Result
 fn decoded(picture: Picture) -> DynamicImage {
     let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let (width, height) = (size(picture.width), size(picture.height));
-    let image = match picture.channels {
-        1 => GrayImage::from_raw(width, height, picture.pixels).map(DynamicImage::from),
-        3 => RgbImage::from_raw(width, height, picture.pixels).map(DynamicImage::from),
-        channels => {
-            let first = picture.pixels.into_iter().step_by(channels.max(1)).collect();
-            GrayImage::from_raw(width, height, first).map(DynamicImage::from)
-        }
+    let image = if picture.channels == 3 {
+        RgbImage::from_raw(width, height, picture.pixels).map(DynamicImage::from)
+    } else {
+        let first = picture.pixels.into_iter().step_by(picture.channels.max(1)).collect();
+        GrayImage::from_raw(width, height, first).map(DynamicImage::from)
     };
     image.unwrap_or_default()
 }

@@ -4,9 +4,7 @@ use speed_accountant::epsilon_text;
 
 use crate::config::VotesSourceKind;
 use crate::report::columns::dash;
-use crate::report::encoder::FROM_PUBLIC_DATA;
-use crate::report::environment::Environment;
-use crate::report::run::{EnsembleQuality, Report};
+use crate::report::run::{EnsembleQuality, Environment, FROM_PUBLIC_DATA, Report};
 use crate::report::table::{Table, percent};
 
 impl Report {
@@ -102,7 +100,6 @@ impl Report {
         )
     }
 
-    /// Returns the claims in full, with the columns to which each belongs.
     fn claims(&self) -> String {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {
