@@ -8,6 +8,7 @@ use image::{DynamicImage, GrayImage, ImageEncoder, RgbImage};
 
 use crate::error::ExperimentError;
 
+/// Images per row of a sheet.
 pub(crate) const SHEET_COLUMNS: usize = 10;
 
 /// Maximum number of queries in a sheet: a sheet of 1,000 would take about 1,000 kilobytes.
@@ -16,13 +17,17 @@ pub(crate) const SHOWN_QUERIES: usize = 200;
 /// A picture: `height * width * channels` bytes, row by row, the channels of a pixel contiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Picture {
+    /// Width in pixels.
     pub width: usize,
+    /// Height in pixels.
     pub height: usize,
     /// Channels. Unless there are one or three, only the first is drawn.
     pub channels: usize,
+    /// Bytes of all pixels.
     pub pixels: Vec<u8>,
 }
 
+/// Returns a picture as a PNG file.
 pub(crate) fn png(picture: Picture) -> Result<Vec<u8>, ExperimentError> {
     encoded(&decoded(picture))
 }

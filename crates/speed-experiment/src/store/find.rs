@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use speed_core::{nearest, printable, printable_path};
 
-use super::layout::{CONFIG, LOCK, PUBLISHED, SLURM, expect_folder, folders_in, report_path, sweep_report_path};
+use super::layout::{
+    CONFIG, LOCK, PUBLISHED, SLURM, expect_folder, folders_in, name_of, paths_in, report_path, sweep_report_path,
+};
 use super::shard::Lock;
 use crate::error::ExperimentError;
 
@@ -112,7 +114,7 @@ fn runs_in(folder: &Path, is_run: IsRun) -> Vec<PathBuf> {
     if is_run(folder) {
         return vec![folder.to_path_buf()];
     }
-    folders_in(folder).into_iter().map(|run| folder.join(run)).filter(|run| is_run(run)).collect()
+    paths_in(folder).into_iter().filter(|run| is_run(run)).collect()
 }
 
 /// Returns whether a directory is that of a run, and not that of a sweep's jobs, which has the sweep's config.
@@ -122,8 +124,7 @@ fn is_begun(run: &Path) -> bool {
 
 /// Returns a run of the same experiment in which a process works, because a sweep works on one run after another.
 pub fn run_in_use(run: &Path) -> Option<PathBuf> {
-    let experiment = run.parent()?;
-    folders_in(experiment).into_iter().map(|name| experiment.join(name)).find(|other| is_in_use(other))
+    paths_in(run.parent()?).into_iter().find(|other| is_in_use(other))
 }
 
 pub(crate) fn is_in_use(run: &Path) -> bool {
@@ -140,21 +141,16 @@ fn has_report(run: &Path) -> bool {
 
 /// Returns the runs that a name denotes: all runs of an experiment, or the runs whose ids begin with the name.
 fn called(results: &Path, name: &str, is_run: IsRun) -> Vec<PathBuf> {
-    let published = results.join(PUBLISHED);
-    let below = |folder: &Path| -> Vec<(String, PathBuf)> {
-        folders_in(folder).into_iter().map(|experiment| (experiment.clone(), folder.join(experiment))).collect()
-    };
-    let experiments: Vec<(String, PathBuf)> = [results, &published].into_iter().flat_map(below).collect();
-    let all = experiments.iter().filter(|(experiment, _)| experiment == name);
-    let all: Vec<PathBuf> = all.flat_map(|(_, folder)| runs_in(folder, is_run)).collect();
+    let experiments = [paths_in(results), paths_in(&results.join(PUBLISHED))].concat();
+    let all = experiments.iter().filter(|folder| name_of(folder) == name);
+    let all: Vec<PathBuf> = all.flat_map(|folder| runs_in(folder, is_run)).collect();
     if !all.is_empty() {
         return all;
     }
     let (of, id) = name.split_once('/').map_or((None, name), |(experiment, id)| (Some(experiment), id));
-    let runs = experiments.iter().filter(|(experiment, _)| of.is_none_or(|of| of == experiment));
-    let runs = runs.flat_map(|(_, folder)| folders_in(folder).into_iter().map(|run| (folder.join(&run), run)));
-    let matching = runs.filter(|(folder, run)| !id.is_empty() && run.starts_with(id) && is_run(folder));
-    matching.map(|(folder, _)| folder).collect()
+    let runs = experiments.iter().filter(|folder| of.is_none_or(|of| of == name_of(folder)));
+    let runs = runs.flat_map(|folder| paths_in(folder));
+    runs.filter(|run| !id.is_empty() && name_of(run).starts_with(id) && is_run(run)).collect()
 }
 
 #[cfg(test)]

@@ -89,9 +89,7 @@ pub(crate) fn example_image(run: &Path) -> PathBuf {
 
 /// Returns the models of a run's students, by row and then by name.
 pub(crate) fn models_in(run: &Path) -> Vec<PathBuf> {
-    let models = run.join(MODELS);
-    let rows = folders_in(&models).into_iter().map(|row| models.join(row));
-    let files = rows.flat_map(|row| {
+    let files = paths_in(&run.join(MODELS)).into_iter().flat_map(|row| {
         let files = std::fs::read_dir(row).into_iter().flatten().flatten().map(|entry| entry.path());
         let mut files: Vec<PathBuf> =
             files.filter(|path| path.extension().is_some_and(|end| end == "safetensors")).collect();
@@ -136,6 +134,11 @@ pub(crate) fn is_current(stage: &str) -> bool {
 pub(crate) fn is_called(stage: &str, name: &str) -> bool {
     let is_kind = !name.contains('-');
     stage == name || is_kind && stage.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// Returns the sorted paths of the directories in `folder`; empty if it cannot be read.
+pub(super) fn paths_in(folder: &Path) -> Vec<PathBuf> {
+    folders_in(folder).into_iter().map(|name| folder.join(name)).collect()
 }
 
 /// Returns the sorted names of the directories in `folder`; empty if it cannot be read.

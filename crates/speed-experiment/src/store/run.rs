@@ -230,11 +230,9 @@ impl RunStore {
 
     /// Finds the finished stage by its record alone, in any run of the experiment. Its outputs are not checked.
     pub(crate) fn recorded(&self, identity: &Identity) -> Option<FinishedStage> {
-        let own = FinishedStage::recorded(&self.stage_folder(&identity.name), identity.fingerprint);
-        own.or_else(|| {
-            let all = self.remains(&identity.kind).into_iter();
-            all.into_iter().find_map(|remains| FinishedStage::recorded(remains.folder(), identity.fingerprint))
-        })
+        let recorded = |folder: &Path| FinishedStage::recorded(folder, identity.fingerprint);
+        let own = recorded(&self.stage_folder(&identity.name));
+        own.or_else(|| self.remains(&identity.kind).iter().find_map(|remains| recorded(remains.folder())))
     }
 
     /// Sets aside the directories of the stages called `name`, or `name-...`, and no longer accepts these stages from
@@ -288,15 +286,10 @@ impl RunStore {
 
     /// Returns the directories of [`Self::remains`] and the directories of this kind that were set aside.
     pub(crate) fn all_remains(&self, kind: &str) -> Vec<StageRemains> {
-        let experiment = self.experiment();
-        let mut runs: Vec<PathBuf> = folders_in(experiment).into_iter().map(|run| experiment.join(run)).collect();
+        let mut runs = layout::paths_in(self.experiment());
         runs.sort_by_key(|run| *run != self.folder);
-        let stages = runs.into_iter().flat_map(|run| {
-            let stages = layout::stages(&run);
-            let names = folders_in(&stages).into_iter().filter(|name| is_called(name, kind));
-            names.map(|name| StageRemains(stages.join(name))).collect::<Vec<_>>()
-        });
-        stages.collect()
+        let stages = runs.into_iter().flat_map(|run| layout::paths_in(&layout::stages(&run)));
+        stages.filter(|stage| is_called(&name_of(stage), kind)).map(StageRemains).collect()
     }
 
     pub(crate) fn remains_of(&self, name: &str) -> StageRemains {
