@@ -103,8 +103,8 @@ impl Comparison {
 
 /// Returns the name of a run's column: a letter, or a number after the last letter.
 fn label(index: usize) -> String {
-    u8::try_from(index)
-        .ok()
-        .filter(|index| *index < 26)
-        .map_or_else(|| format!("run {}", index + 1), |index| char::from(b'A' + index).to_string())
+    match u8::try_from(index) {
+        Ok(letter @ ..26) => char::from(b'A' + letter).to_string(),
+        _ => format!("run {}", index + 1),
+    }
 }

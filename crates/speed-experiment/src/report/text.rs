@@ -34,7 +34,14 @@ impl Report {
     pub fn heading(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
         let simulation = if self.simulation { simulation } else { "" };
-        format!("{simulation}{}{}{}", self.conditions(), self.mixed_machines(), self.spent())
+        let mixed = match self.kinds_of_machine.len() {
+            ..2 => String::new(),
+            kinds => format!(
+                "MIXED: trained on machines of {kinds} kinds ({}); no single machine can repeat these trainings.\n",
+                self.kinds_of_machine.join(", ")
+            ),
+        };
+        format!("{simulation}{}{mixed}{}", self.conditions(), self.spent())
     }
 
     fn conditions(&self) -> String {
@@ -71,17 +78,6 @@ impl Report {
         let Environment { processor, processors, system, products, speed, burn, tfhe, .. } = &self.environment;
         format!(
             "{processor}, {processors} processors, {system}; {products}; speed {speed}, burn {burn}, tfhe {tfhe}.\n"
-        )
-    }
-
-    fn mixed_machines(&self) -> String {
-        if self.kinds_of_machine.len() < 2 {
-            return String::new();
-        }
-        format!(
-            "MIXED: trained on machines of {} kinds ({}); no single machine can repeat these trainings.\n",
-            self.kinds_of_machine.len(),
-            self.kinds_of_machine.join(", ")
         )
     }
 

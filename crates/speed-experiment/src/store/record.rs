@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::fingerprint::{Fingerprint, Identity};
-use super::layout::{CHARGED, FINGERPRINT, PARTS, is_current, name_of, stages};
+use super::layout::{CHARGED, FINGERPRINT, PARTS, name_of, stages};
 use super::noise_key::{self, NoiseKey};
 use super::read::{is_one_name, read_output, read_small};
 use crate::error::ExperimentError;
@@ -208,10 +208,6 @@ impl StageRemains {
                 let _ = fs::remove_file(entry.path());
             }
         }
-    }
-
-    pub(super) fn is_current(&self) -> bool {
-        is_current(&name_of(&self.0))
     }
 
     /// Returns whether it holds a noise key whose answers are not given yet.

@@ -281,7 +281,8 @@ impl RunStore {
 
     /// Returns the directories of the stages of this kind in all runs of the experiment, with this run first.
     pub(crate) fn remains(&self, kind: &str) -> Vec<StageRemains> {
-        self.all_remains(kind).into_iter().filter(StageRemains::is_current).collect()
+        let is_current = |stage: &StageRemains| layout::is_current(&name_of(stage.folder()));
+        self.all_remains(kind).into_iter().filter(is_current).collect()
     }
 
     /// Returns the directories of [`Self::remains`] and the directories of this kind that were set aside.

@@ -110,8 +110,8 @@ pub(super) fn queries(asked: &AskedQueries, names: &[String], sheet: Option<&She
         }
         @if asked.rows.is_empty() {
             p.note { "No row's labels may be shown: no finite data-independent claim covers them." }
-            (list(&(0..shown).collect::<Vec<_>>()))
-        } @else if asked.truth.is_none() {
+        }
+        @if asked.rows.is_empty() || asked.truth.is_none() {
             (list(&(0..shown).collect::<Vec<_>>()))
         } @else {
             @if amiss.is_empty() {
