@@ -41,10 +41,10 @@ pub use error::{ExperimentError, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};
-pub use progress::{CurrentWork, Event, Part, PartView, Progress, RunView, Silent, StageStatus, StageView};
+pub use progress::{CurrentWork, Event, Part, Progress, RunView, Silent, StageStatus, StageView};
 pub use results::{
-    CardedModel, OF_REPORT, check_card, first_model, missing_for_page, models_of_card, read_card, read_report,
-    read_sweep, run_folder, run_page, sweep_folder, task, verify_run_card,
+    OF_REPORT, first_model, missing_for_page, models_of_card, read_card, read_report, read_sweep, run_folder, run_page,
+    sweep_folder, task, verify_run_card,
 };
 pub use runner::{ShardReport, begin_run, check_run_id, has_begun, run, run_shard};
 pub use stages::StageUnits;

@@ -72,7 +72,7 @@ impl Model {
     /// If the file is missing, damaged or not a model; for a teacher also the errors of its run's config and images.
     pub fn read(path: &Path, datasets: Option<&Path>) -> Result<Self, ExperimentError> {
         let bytes = read_regular(path, MAX_FILE).map_err(ExperimentError::unreadable_model(path))?;
-        if teacher::is_teacher(&bytes) {
+        if bytes.starts_with(teacher::MAGIC) {
             let device = Device::flex();
             let (description, teacher) = teacher::read(path, &bytes, datasets, &device)?;
             let (network, own) = teacher.into_parts();
@@ -87,12 +87,7 @@ impl Model {
     /// # Errors
     /// If they are damaged or not a model.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ExperimentError> {
-        let (description, tensors) = file::described_from_bytes(bytes)?;
-        Self::of_tensors(description, tensors)
-    }
-
-    /// Returns the model of a description and its tensors.
-    fn of_tensors(description: Description, mut tensors: NamedTensors) -> Result<Self, ExperimentError> {
+        let (description, mut tensors) = file::described_from_bytes(bytes)?;
         let device = Device::flex();
         let own = match &description.network {
             Network::Teacher { config, .. } => {
@@ -134,11 +129,6 @@ impl Model {
         &self.description
     }
 
-    /// Returns its network, without gradients.
-    pub(crate) fn network(&self) -> &dyn AnyClassifier {
-        self.network.as_ref()
-    }
-
     /// Returns the shape of the images that its network reads.
     pub fn shape(&self) -> ImageShape {
         self.description.shape()
@@ -168,9 +158,7 @@ pub fn to_bytes(
 }
 
 /// Returns the bytes of the file of a model whose weights are `weights`, as [`weights_to_bytes`] returns them.
-///
-/// # Errors
-/// If the weights are not those of the description's network, or the file could not be read again.
+/// Fails if the weights are not those of the description's network, or the file could not be read again.
 pub(crate) fn of_weights_to_bytes(description: &Description, weights: &[u8]) -> Result<Vec<u8>, ExperimentError> {
     of_tensors_to_bytes(description, &file::from_bytes(weights)?)
 }
@@ -186,11 +174,9 @@ fn of_tensors_to_bytes(description: &Description, tensors: &NamedTensors) -> Res
 }
 
 /// Returns the bytes of a file of a network's weights alone, in the safetensors format.
-///
-/// # Errors
-/// If the network has parameters that are not floating-point tensors, or its device fails.
+/// Fails if the network has parameters that are not floating-point tensors, or its device fails.
 pub(crate) fn weights_to_bytes(network: &dyn AnyClassifier) -> Result<Vec<u8>, ExperimentError> {
-    file::to_bytes(&network.tensors()?)
+    file::serialize(&network.tensors()?, None)
 }
 
 impl std::fmt::Debug for Model {

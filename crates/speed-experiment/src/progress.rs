@@ -4,7 +4,7 @@ mod recorder;
 mod view;
 
 pub(crate) use recorder::Recorder;
-pub use view::{CurrentWork, PartView, RunView, StageStatus, StageView};
+pub use view::{CurrentWork, Part, RunView, StageStatus, StageView};
 
 /// An event of long-running work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Event<'a> {
     #[expect(missing_docs, reason = "the variant's documentation names them")]
     Begin { work: &'a str, unit: &'a str, units: u64, done: u64 },
     /// The state of one of several concurrent parts of the work.
-    Part(Part<'a>),
+    Part(&'a Part),
     /// The number of additional units from an earlier attempt.
     Found(u64),
     /// The number of newly finished units, and a description of the last one.
@@ -33,67 +33,41 @@ pub enum Event<'a> {
 }
 
 /// Receives the progress of a run.
+#[expect(missing_docs, reason = "the methods report the events of their names")]
 pub trait Progress: Sync {
-    /// Receives an event, perhaps from several threads. The other methods name the events.
+    /// Receives an event, perhaps from several threads.
     fn on(&self, event: Event<'_>);
 
-    /// Reports [`Event::Planned`].
     fn planned(&self, stages: &[String]) {
         self.on(Event::Planned(stages));
     }
-    /// Reports [`Event::Started`].
     fn started(&self, stage: &str) {
         self.on(Event::Started(stage));
     }
-    /// Reports [`Event::Finished`].
     fn finished(&self, stage: &str, found: bool) {
         self.on(Event::Finished(stage, found));
     }
-    /// Reports [`Event::Begin`].
     fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
         self.on(Event::Begin { work, unit, units, done });
     }
-    /// Reports [`Event::Part`].
-    fn part(&self, part: Part<'_>) {
+    fn part(&self, part: &Part) {
         self.on(Event::Part(part));
     }
-    /// Reports [`Event::Found`].
     fn found(&self, units: u64) {
         self.on(Event::Found(units));
     }
-    /// Reports [`Event::Advance`].
     fn advance(&self, units: u64, note: &str) {
         self.on(Event::Advance(units, note));
     }
-    /// Reports [`Event::End`].
     fn end(&self, summary: &str) {
         self.on(Event::End(summary));
     }
-    /// Reports [`Event::Note`].
     fn note(&self, line: &str) {
         self.on(Event::Note(line));
     }
-    /// Reports [`Event::Warning`].
     fn warn(&self, line: &str) {
         self.on(Event::Warning(line));
     }
-}
-
-/// One of several concurrent parts of the work, for example a student.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<'a> {
-    /// Its kind, such as "student".
-    pub name: &'a str,
-    /// Its number, from 1.
-    pub number: usize,
-    /// The number of parts.
-    pub of: usize,
-    /// The name of its units, such as "epoch".
-    pub unit: &'a str,
-    /// Finished units.
-    pub done: u64,
-    /// Total units.
-    pub total: u64,
 }
 
 /// A receiver that discards all progress.

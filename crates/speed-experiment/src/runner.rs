@@ -21,7 +21,7 @@ use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
 use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, ReportRow, RowAnswers, StageTime};
-use crate::results::{PublishedQueries, publish, report_row, write_models};
+use crate::results::{publish, report_row, write_models};
 use crate::stages::{
     CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, TeacherAnswers, TeachersOnTest,
     Truth, kinds_of_machine, planned_classes, select_queries,
@@ -36,9 +36,9 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     let graph = Graph::for_config(config);
     in_run(config, options, &graph, progress, |context, environment| {
         let outputs = complete(context, graph.nodes())?;
-        let (report, asked) = report(context, &outputs, environment)?;
+        let (report, asked, pictures) = report(context, &outputs, environment)?;
         write_models(context, &report)?;
-        publish(context.store, &report, &asked)?;
+        publish(context.store.folder(), &report, &asked, pictures.as_deref())?;
         Ok(report)
     })
 }
@@ -157,13 +157,12 @@ fn report(
     context: &Context<'_>,
     outputs: &Outputs,
     environment: &Environment,
-) -> Result<(Report, PublishedQueries), ExperimentError> {
+) -> Result<(Report, AskedQueries, Option<Vec<u8>>), ExperimentError> {
     let (config, store, images) = (context.config, context.store, context.pictures);
     let collected = outputs.get::<CollectedVotes>();
     let rows: Vec<ReportRow> = (0..config.rows.len()).map(|row| report_row(config, outputs, row)).collect();
     let asked = asked_queries(context, outputs, &rows);
     let pictures = images.map(|images| picture::of_queries(&images.pool, &asked.pool_images)).transpose()?;
-    let asked = PublishedQueries { queries: asked, pictures };
     let ledger =
         if config.is_simulation() { None } else { LedgerFiles::in_experiment(store.experiment()).statement()? };
     let stage_times = store.records().into_iter().map(|record| StageTime {
@@ -190,7 +189,7 @@ fn report(
         stage_times: stage_times.collect(),
         ledger,
     };
-    Ok((report, asked))
+    Ok((report, asked, pictures))
 }
 
 /// Returns the queries with their answers, without everything that is not public.

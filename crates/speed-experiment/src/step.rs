@@ -13,7 +13,7 @@ use crate::config::{Config, Sweep};
 use crate::cost::Cost;
 use crate::error::ExperimentError;
 use crate::stages::{Graph, KINDS, Kind, Units};
-use crate::store::{RunStore, SweepStore, config_path, report_path};
+use crate::store::{RunStore, config_path, report_path, sweep_report_path};
 use crate::sweep::folder_of;
 
 /// Seconds of a shard besides its units, for keys and for reading votes, if its units use several processors.
@@ -190,7 +190,7 @@ impl<'a> Steps<'a> {
         };
         match step.stage() {
             Some(stage) => self.configs.iter().all(|config| is_finished(config, stage)),
-            None if self.is_sweep => SweepStore::report_of(&self.folder).exists(),
+            None if self.is_sweep => sweep_report_path(&self.folder).exists(),
             None => self.runs().iter().all(|run| report_path(run).exists()),
         }
     }

@@ -7,7 +7,7 @@ mod id;
 
 use std::path::PathBuf;
 
-use crate::report::{SettingReport, SweepReport};
+use crate::report::SweepReport;
 pub(crate) use id::folder_of;
 pub use id::sweep_id;
 
@@ -24,10 +24,8 @@ use crate::runner::{complete_until, run};
 /// # Errors
 /// See [`ExperimentError`]; the first failing setting stops the sweep, and finished work is kept.
 pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -> Result<SweepReport, ExperimentError> {
-    let report = |setting: &Setting, progress: &dyn Progress| {
-        Ok(SettingReport::new(setting.values.clone(), run(&setting.config, options, progress)?))
-    };
-    let report = SweepReport::new(sweep, each(sweep, options, progress, report)?);
+    let report = |setting: &Setting, progress: &dyn Progress| run(&setting.config, options, progress);
+    let report = SweepReport::new(sweep, &each(sweep, options, progress, report)?);
     publish_sweep(&report, &options.results)?;
     Ok(report)
 }

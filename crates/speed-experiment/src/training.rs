@@ -35,7 +35,7 @@ pub use votes::{OnnxOptions, PluralityOptions, PluralityReport, VoteOptions, Vot
 use crate::error::ExperimentError;
 use crate::model::check_names;
 use crate::progress::Progress;
-use crate::store::{write_new, write_new_secret};
+use crate::store::write_new;
 
 /// Returns an error about a line of the file `path`, whose cell `found` is untrusted text.
 fn other_line(path: &Path, line: usize, expected: String, found: &str) -> ExperimentError {
@@ -62,7 +62,7 @@ pub fn check_new(path: &Path) -> Result<(), ExperimentError> {
 /// # Errors
 /// If something has this name, or writing fails.
 pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
-    if write_new(path, bytes)? { Ok(()) } else { Err(exists(path)) }
+    if write_new(path, bytes, false)? { Ok(()) } else { Err(exists(path)) }
 }
 
 /// Writes a new file that only its owner may read, atomically.
@@ -70,7 +70,7 @@ pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
 /// # Errors
 /// If something has this name, or writing fails.
 pub fn write_private_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
-    if write_new_secret(path, bytes)? { Ok(()) } else { Err(exists(path)) }
+    if write_new(path, bytes, true)? { Ok(()) } else { Err(exists(path)) }
 }
 
 /// Number of images from which a model is reported that nearly always gives the same class. A round about groups has few queries.

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use speed_accountant::{epsilon_text, without_protection};
 use speed_core::{printable, printable_path};
-use speed_experiment::report::{Report, SweepReport, Table};
+use speed_experiment::report::{Report, ReportRow, SweepReport, Table, largest_epsilon, without_epsilon};
 use speed_experiment::{ExperimentError, ListedState, RunSummary, list_runs, pages};
 
 use super::{Failure, print_report};
@@ -87,7 +87,7 @@ fn date(seconds: u64) -> Option<String> {
 pub(super) fn sweep_text(report: &SweepReport, folder: &Path) -> String {
     // Output is often kept in the logs of a cluster.
     let (table, folder) = (terminal::table(&report.for_anyone().summary()), printable_path(folder));
-    let price = terminal::text(&price_text(&report.without_epsilon(), report.largest_epsilon()));
+    let price = terminal::text(&price_text(report.rows()));
     let public = if report.is_protected() { "Only rows with a finite data-independent claim are shown.\n" } else { "" };
     format!("{}\n{table}\n{price}{public}tables, plots and page: {folder}\n", report.conditions())
 }
@@ -104,7 +104,7 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
         below.push_str("ε is data-independent and may be published; --legend explains every column.\n");
     }
     below.push_str(&public.missed_classes());
-    below.push_str(&price_text(&report.without_epsilon(), report.largest_epsilon()));
+    below.push_str(&price_text(report.rows.iter()));
     let mut pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
     if report.is_protected() {
         pages.retain(|page| page.ends_with(".html"));
@@ -125,15 +125,15 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
 }
 
 /// Explains why rows lack a data-independent epsilon, and that a very large epsilon gives no protection.
-fn price_text(without: &[(String, Vec<String>)], largest: Option<f64>) -> String {
+fn price_text<'a>(rows: impl Iterator<Item = &'a ReportRow> + Clone) -> String {
     let mut text = String::new();
-    for (why, rows) in without {
+    for (why, rows) in without_epsilon(rows.clone()) {
         text.push_str(&format!(
             "ε data-independent is none for {}: {why}. A smaller noise.gamma (a larger sigma, more coins), fewer queries or a larger privacy.delta gives one.\n",
             rows.join(", ")
         ));
     }
-    if let Some(words) = largest.and_then(without_protection) {
+    if let Some(words) = largest_epsilon(rows).and_then(without_protection) {
         text.push_str(&format!(
             "{words} A smaller noise.gamma (a larger sigma, more coins) and fewer queries lower it; more teachers keep the labels right under more noise.\n"
         ));

@@ -8,9 +8,7 @@ use speed_accountant::{Account, Delta, epsilon_text};
 use speed_core::printable_path;
 use speed_experiment::model::{Description, Network};
 use speed_experiment::report::{CardSource, ModelCard, PartyPrivacy, TrainingData};
-use speed_experiment::{
-    CardedModel, ExperimentError, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card,
-};
+use speed_experiment::{ExperimentError, OF_REPORT, models_of_card, read_card, task, verify_run_card};
 
 use super::card::RoundFacts;
 use super::{Failure, usage};
@@ -126,7 +124,7 @@ fn of_round(options: &VerifyOptions, card: &ModelCard) -> Result<Option<Account>
 fn of_files(options: &VerifyOptions, card: &ModelCard, round: Option<&RoundFacts>) -> Result<(), Failure> {
     let other = || ExperimentError::other_model(&options.card);
     let models = models_of_card(&options.card, card)?;
-    let [CardedModel { file, description }] = models.as_slice() else { return Err(other().into()) };
+    let [(file, description)] = models.as_slice() else { return Err(other().into()) };
     let Description { network, origin, .. } = description;
     let training = TrainingData {
         method: network.name().to_owned(),
@@ -145,7 +143,7 @@ fn of_files(options: &VerifyOptions, card: &ModelCard, round: Option<&RoundFacts
         privacy: round.map(|round| round.privacy.clone()),
         ..card.clone()
     };
-    check_card(&options.card, card, &expected)?;
+    card.differing_field(&expected).map_err(|error| error.at(&options.card))?;
     let round = round.map(|round| round.origin.id.as_str());
     let is_own = matches!(network, Network::Student { .. }) && origin.round.as_deref() == round && origin.run.is_none();
     if !is_own || origin.simulation != card.simulation || origin.publishable != card.publishable {

@@ -228,7 +228,7 @@ mod tests {
         lines.finished("aggregate-a", false);
         lines.started("student");
         lines.begin("train 2 students", "epochs", 120, 0);
-        lines.part(Part { name: "student", number: 1, of: 2, unit: "epoch", done: 40, total: 60 });
+        lines.part(&Part { name: "student".into(), number: 1, of: 2, unit: "epoch".into(), done: 40, total: 60 });
         lines.advance(40, "");
         log.waits_for("train 2 students: student 1 of 2, epoch 40 of 60; 40 of 120 epochs, ");
         log.waits_for(" left\n");

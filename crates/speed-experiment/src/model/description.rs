@@ -113,7 +113,7 @@ pub struct Preprocessing {
 }
 
 /// The training of a model: in a run, or by a command of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
     /// The name of the experiment; `None` outside of runs.
@@ -153,18 +153,7 @@ impl Origin {
 
     /// Returns the origin of a model that was trained by a command of its own.
     pub(crate) fn of_command(seed: u64) -> Self {
-        Self {
-            experiment: None,
-            run: None,
-            round: None,
-            row: None,
-            repeat: None,
-            teacher: None,
-            seed,
-            device: None,
-            simulation: false,
-            publishable: None,
-        }
+        Self { seed, ..Self::default() }
     }
 }
 
@@ -200,7 +189,6 @@ impl Description {
         }
     }
 
-    /// Returns the shape of the images.
     pub(crate) fn shape(&self) -> ImageShape {
         let [channels, height, width] = self.shape;
         ImageShape { channels, height, width }
@@ -289,13 +277,11 @@ fn check_version(name: &'static str, expected: u32, found: u32) -> Result<(), Ex
     )))
 }
 
-/// Returns the error of a model of another format.
 pub(super) fn other_format(found: u64) -> ExperimentError {
     let next = "use the version of speed that wrote it";
     ExperimentError::fault(format_args!("expected model format {FORMAT}, found {found}: {next}"))
 }
 
-/// Returns the error of a description that is not valid.
 pub(super) fn not_valid(reason: &str) -> ExperimentError {
     ExperimentError::fault(format_args!("its description is not valid: {}", printable(reason)))
 }

@@ -52,7 +52,7 @@ impl Model {
     }
 
     /// Returns the vector of an image.
-    pub(super) fn vector(&self, encoder: &Encoder, image: &Image<'_>) -> Result<Vec<u8>, ExperimentError> {
+    pub(super) fn vector(&self, encoder: &Encoder, image: &Image) -> Result<Vec<u8>, ExperimentError> {
         let (preparation, mut picture) = (self.preparation(), Vec::new());
         image.read(&preparation, &mut picture)?;
         vector(encoder, preparation.shape, &picture).map_err(|fault| ExperimentError::input(image.name(), fault))

@@ -15,7 +15,6 @@ use crate::error::ExperimentError;
 
 /// Maximum length of a model's file in bytes: ten times the length of the largest network here.
 pub(crate) const MAX_FILE: u64 = 1 << 30;
-/// The entry of the metadata.
 const ENTRY: &str = "speed";
 /// Maximum length of the header in bytes: hundreds of tensors, and 256 long names of classes.
 const MAX_HEADER: u64 = 1 << 20;
@@ -59,11 +58,6 @@ pub(super) fn described_from_bytes(bytes: &[u8]) -> Result<(Description, NamedTe
     Ok((description, tensors))
 }
 
-/// Returns the bytes of a file of these tensors alone.
-pub(super) fn to_bytes(tensors: &NamedTensors) -> Result<Vec<u8>, ExperimentError> {
-    serialize(tensors, None)
-}
-
 /// Reads the tensors of a file. Memory is bounded by a small multiple of the length of `bytes`.
 pub(super) fn from_bytes(bytes: &[u8]) -> Result<NamedTensors, ExperimentError> {
     check_header(bytes)?;
@@ -78,7 +72,11 @@ pub(super) fn from_bytes(bytes: &[u8]) -> Result<NamedTensors, ExperimentError> 
     tensors.collect()
 }
 
-fn serialize(tensors: &NamedTensors, metadata: Option<HashMap<String, String>>) -> Result<Vec<u8>, ExperimentError> {
+/// Returns the bytes of a file of these tensors.
+pub(super) fn serialize(
+    tensors: &NamedTensors,
+    metadata: Option<HashMap<String, String>>,
+) -> Result<Vec<u8>, ExperimentError> {
     let bytes: Vec<(&String, &TensorValues, Vec<u8>)> =
         tensors.iter().map(|(name, tensor)| (name, tensor, little_endian(&tensor.values))).collect();
     let views = bytes.iter().map(|(name, tensor, bytes)| {
@@ -141,7 +139,6 @@ fn format(error: SafeTensorError) -> ExperimentError {
     ExperimentError::fault(format_args!("{expected}: {}", printable(&error.to_string())))
 }
 
-/// Returns the error of a model that cannot be written.
 pub(super) fn unwritable(reason: impl Display) -> ExperimentError {
     ExperimentError::new(ExitCode::Computation, format_args!("cannot write the model: {reason}"))
 }

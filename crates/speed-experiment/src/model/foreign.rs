@@ -29,9 +29,7 @@ pub struct ForeignModel {
 impl ForeignModel {
     /// Reads a model's file. The names of its classes are `classes`, or else a JSON list in its metadata entry `classes`.
     /// `fits` resizes images to the model's size and converts them to its colours; otherwise other images are refused.
-    ///
-    /// # Errors
-    /// If the file is missing or not a model that classifies images, or the names of its classes are missing, wrong or contradictory.
+    /// Fails if the file is missing or not a model that classifies images, or the names of its classes are missing, wrong or contradictory.
     pub(crate) fn read(path: &Path, classes: Option<&[String]>, fits: bool) -> Result<Self, ExperimentError> {
         let bytes = read_regular(path, MAX_MODEL).map_err(ExperimentError::unreadable_model(path))?;
         let classifier = Classifier::new(&bytes).map_err(|error| ExperimentError::input(path, error))?;
@@ -44,24 +42,20 @@ impl ForeignModel {
         &self.classes
     }
 
-    /// Returns the preparation of its images.
     pub(crate) fn preparation(&self) -> Preparation {
         Preparation { shape: self.classifier.shape(), least_side: 1, resizes: self.fits, converts: self.fits }
     }
 
     /// Returns the class with the greatest score of every image, the lowest class on a tie. It does not depend on
     /// `threads`.
-    ///
-    /// # Errors
-    /// If a picture cannot be read or does not have the model's shape, the model fails, or a score is not finite.
+    /// Fails if a picture cannot be read or does not have the model's shape, the model fails, or a score is not finite.
     pub(crate) fn predict(
         &self,
         inputs: &Inputs,
         threads: NonZeroUsize,
         on_batch: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<u8>, ExperimentError> {
-        let images = inputs.images();
-        let batches: Vec<&[Image<'_>]> = images.chunks(TOGETHER).collect();
+        let batches: Vec<&[Image]> = inputs.images().chunks(TOGETHER).collect();
         let classes = threads::map(&batches, threads.get(), |images, _| {
             let classes = images.iter().map(|image| self.class(image)).collect::<Result<Vec<u8>, _>>()?;
             on_batch(images.len());
@@ -70,7 +64,7 @@ impl ForeignModel {
         Ok(classes.concat())
     }
 
-    fn class(&self, image: &Image<'_>) -> Result<u8, ExperimentError> {
+    fn class(&self, image: &Image) -> Result<u8, ExperimentError> {
         let mut pixels = Vec::new();
         image.read(&self.preparation(), &mut pixels)?;
         let scores = self.classifier.scores(&pixels).map_err(|error| ExperimentError::input(image.name(), error))?;

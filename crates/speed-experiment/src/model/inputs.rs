@@ -1,10 +1,10 @@
 //! The images of a prediction: pictures, directories of pictures, and arrays.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use speed_core::npy::{ByteArray, RealNumbers, has_reals};
-use speed_core::read_regular;
-use speed_core::{printable, printable_path};
+use speed_core::{printable, printable_path, read_regular};
 use speed_data::ImageShape;
 use speed_data::pictures::{Preparation, find};
 
@@ -21,25 +21,27 @@ const LOOKED_AT: usize = 50;
 /// are needed.
 #[derive(Debug, Default)]
 pub struct Inputs {
-    sources: Vec<Source>,
-    /// Warnings about the files.
+    images: Vec<Image>,
     warnings: Vec<String>,
 }
 
 #[derive(Debug)]
-enum Source {
+pub(super) enum Image {
     Picture(PathBuf),
-    Array {
-        path: PathBuf,
-        layout: Layout,
-        /// Its values in its order.
-        bytes: Vec<u8>,
-    },
+    Entry(Arc<Array>, usize),
     /// The vector of an image, from an encoder.
     Vector {
         name: String,
         bytes: Vec<u8>,
     },
+}
+
+#[derive(Debug)]
+pub(super) struct Array {
+    path: PathBuf,
+    layout: Layout,
+    /// Its values in its order.
+    bytes: Vec<u8>,
 }
 
 impl Inputs {
@@ -52,13 +54,13 @@ impl Inputs {
         for path in paths {
             if path.is_dir() {
                 let found = find(path)?;
-                inputs.sources.extend(found.files.into_iter().map(Source::Picture));
+                inputs.images.extend(found.files.into_iter().map(Image::Picture));
                 let skipped = |files| format!("{}: {files}", printable_path(path));
                 inputs.warnings.extend(found.passed_over.map(skipped));
             } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
-                inputs.sources.push(array(path, preparation)?);
+                inputs.images.extend(array(path, preparation)?.into_images());
             } else {
-                inputs.sources.push(Source::Picture(path.clone()));
+                inputs.images.push(Image::Picture(path.clone()));
             }
         }
         Ok(inputs)
@@ -66,14 +68,13 @@ impl Inputs {
 
     /// Returns the vectors of these images as inputs.
     pub(super) fn with_vectors(&self, vectors: Vec<Vec<u8>>) -> Self {
-        let images = self.images();
-        let source = |(image, bytes): (&Image<'_>, Vec<u8>)| Source::Vector { name: image.name(), bytes };
-        Self { sources: images.iter().zip(vectors).map(source).collect(), warnings: Vec::new() }
+        let vector = |(image, bytes): (&Image, Vec<u8>)| Image::Vector { name: image.name(), bytes };
+        Self { images: self.images.iter().zip(vectors).map(vector).collect(), warnings: Vec::new() }
     }
 
     /// Returns whether an encoder made vectors of the images.
     pub(super) fn are_vectors(&self) -> bool {
-        matches!(self.sources.first(), Some(Source::Vector { .. }))
+        matches!(self.images.first(), Some(Image::Vector { .. }))
     }
 
     /// Returns the warnings about the files.
@@ -87,63 +88,40 @@ impl Inputs {
     /// If one of them cannot be read.
     pub fn dark(&self, preparation: &Preparation) -> Result<Option<String>, ExperimentError> {
         let mut pixels = Vec::new();
-        let images = self.images();
-        images.iter().take(LOOKED_AT).try_for_each(|image| image.read(preparation, &mut pixels))?;
+        self.images.iter().take(LOOKED_AT).try_for_each(|image| image.read(preparation, &mut pixels))?;
         let largest = pixels.into_iter().max().unwrap_or_default();
-        Ok(images.first().and_then(|first| of_range(&printable(&first.name()), images.len(), largest)))
+        Ok(self.images.first().and_then(|first| of_range(&printable(&first.name()), self.len(), largest)))
     }
 
     /// Returns the number of images.
     pub fn len(&self) -> usize {
-        self.sources.iter().map(Source::len).sum()
+        self.images.len()
     }
 
     /// Returns whether there are no images.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.images.is_empty()
     }
 
-    /// Returns every image in order.
-    pub(super) fn images(&self) -> Vec<Image<'_>> {
-        self.sources.iter().flat_map(Source::images).collect()
-    }
-}
-
-impl Source {
-    fn len(&self) -> usize {
-        match self {
-            Self::Picture(_) | Self::Vector { .. } => 1,
-            Self::Array { layout, .. } => layout.images,
-        }
-    }
-
-    fn images(&self) -> Vec<Image<'_>> {
-        match self {
-            Self::Picture(path) => vec![Image::Picture(path)],
-            Self::Vector { name, bytes } => vec![Image::Vector { name, bytes }],
-            Self::Array { path, layout, bytes } => {
-                let all = bytes.chunks_exact(layout.shape.pixels()).enumerate();
-                all.map(|(index, bytes)| Image::Entry { path, index, layout, bytes }).collect()
-            }
-        }
+    pub(super) fn images(&self) -> &[Image] {
+        &self.images
     }
 }
 
-/// One image.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Image<'a> {
-    Picture(&'a Path),
-    Entry { path: &'a Path, index: usize, layout: &'a Layout, bytes: &'a [u8] },
-    Vector { name: &'a str, bytes: &'a [u8] },
+impl Array {
+    fn into_images(self) -> impl Iterator<Item = Image> {
+        let array = Arc::new(self);
+        (0..array.layout.images).map(move |index| Image::Entry(Arc::clone(&array), index))
+    }
 }
 
-impl Image<'_> {
+impl Image {
     /// Returns its name: the path of a picture, or the path of an array with a position.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Picture(path) => path.display().to_string(),
-            Self::Entry { path, index, .. } => format!("{}[{index}]", path.display()),
-            Self::Vector { name, .. } => (*name).to_owned(),
+            Self::Entry(array, index) => format!("{}[{index}]", array.path.display()),
+            Self::Vector { name, .. } => name.clone(),
         }
     }
 
@@ -151,10 +129,12 @@ impl Image<'_> {
     pub(super) fn read(&self, preparation: &Preparation, pixels: &mut Vec<u8>) -> Result<(), ExperimentError> {
         match self {
             Self::Picture(path) => pixels.extend(preparation.read(path)?),
-            Self::Vector { bytes, .. } => pixels.extend(*bytes),
-            Self::Entry { path, index, layout, bytes } => {
-                let prepared = preparation.prepare_bytes(layout.shape, &layout.by_channel(bytes));
-                let fault = |problem| ExperimentError::input(*path, format_args!("image {index}: {problem}"));
+            Self::Vector { bytes, .. } => pixels.extend(bytes),
+            Self::Entry(array, index) => {
+                let Array { path, layout, bytes } = &**array;
+                let values = &bytes[index * layout.shape.pixels()..][..layout.shape.pixels()];
+                let prepared = preparation.prepare_bytes(layout.shape, &layout.by_channel(values));
+                let fault = |problem| ExperimentError::input(path, format_args!("image {index}: {problem}"));
                 pixels.extend(prepared.map_err(fault)?);
             }
         }
@@ -162,12 +142,11 @@ impl Image<'_> {
     }
 }
 
-/// Reads an array of images.
-fn array(path: &Path, preparation: &Preparation) -> Result<Source, ExperimentError> {
+fn array(path: &Path, preparation: &Preparation) -> Result<Array, ExperimentError> {
     let file = read_regular(path, MAX_ARRAY);
     let file = file.map_err(|error| ExperimentError::input(path, format_args!("cannot read the images: {error}")))?;
     let (layout, bytes) = parsed_array(&file, preparation.shape).map_err(|error| error.at(path))?;
-    Ok(Source::Array { path: path.to_path_buf(), layout, bytes })
+    Ok(Array { path: path.to_path_buf(), layout, bytes })
 }
 
 /// Returns the layout of an array for a model of images of shape `expected`, and its values as bytes.
@@ -199,9 +178,8 @@ fn other_axes(axes: &[usize]) -> ExperimentError {
     ))
 }
 
-/// The axes of an array of images.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+#[derive(Debug)]
+struct Layout {
     images: usize,
     shape: ImageShape,
     /// Whether the channels are the last axis.
@@ -274,12 +252,12 @@ mod tests {
     /// Returns the number of images of an array and their prepared bytes.
     fn prepared(file: &[u8], preparation: &Preparation) -> Result<(usize, Vec<u8>), String> {
         let (layout, bytes) = parsed_array(file, preparation.shape).map_err(|fault| fault.to_string())?;
-        let source = Source::Array { path: "a.npy".into(), layout, bytes };
+        let images: Vec<Image> = Array { path: "a.npy".into(), layout, bytes }.into_images().collect();
         let mut pixels = Vec::new();
-        for image in source.images() {
+        for image in &images {
             image.read(preparation, &mut pixels).map_err(|error| error.to_string())?;
         }
-        Ok((source.len(), pixels))
+        Ok((images.len(), pixels))
     }
 
     #[test]

@@ -68,8 +68,7 @@ impl Predicting<'_> {
         let threads = (ALL_VALUES / (together * tensor + patches).max(1)).clamp(1, self.threads.get());
         let vectors = if inputs.are_vectors() { None } else { self.vectors(inputs)? };
         let images = vectors.as_ref().unwrap_or(inputs).images();
-        let batches: Vec<&[Image<'_>]> = images.chunks(together).collect();
-        let numbered: Vec<(usize, &[Image<'_>])> = batches.into_iter().enumerate().collect();
+        let numbered: Vec<(usize, &[Image])> = images.chunks(together).enumerate().collect();
         let Origin { seed, teacher, .. } = self.model.description.origin;
         let streams = Streams::new(seed).child("unknown", teacher.unwrap_or(0) as u64);
         let predictions = threads::map(&numbered, threads, |&(batch, images), _| {
@@ -85,8 +84,7 @@ impl Predicting<'_> {
     /// Returns the vectors of images, from which every model of the same encoder predicts; `None` for a model of pictures.
     pub(crate) fn vectors(&self, inputs: &Inputs) -> Result<Option<Inputs>, ExperimentError> {
         let Some(encoder) = self.model.encoder()? else { return Ok(None) };
-        let images = inputs.images();
-        let few: Vec<&[Image<'_>]> = images.chunks(ENCODED).collect();
+        let few: Vec<&[Image]> = inputs.images().chunks(ENCODED).collect();
         let vectors = threads::map(&few, self.threads.get(), |images, _| {
             let vectors =
                 images.iter().map(|image| self.model.vector(encoder, image)).collect::<Result<Vec<_>, _>>()?;
@@ -96,14 +94,14 @@ impl Predicting<'_> {
         Ok(Some(inputs.with_vectors(vectors.concat())))
     }
 
-    fn batch(&self, images: &[Image<'_>], stream: &mut Stream) -> Result<Vec<(Prediction, Vote)>, ExperimentError> {
+    fn batch(&self, images: &[Image], stream: &mut Stream) -> Result<Vec<(Prediction, Vote)>, ExperimentError> {
         let (model, preparation) = (self.model, self.model.preparation());
         let mut pixels = Vec::with_capacity(images.len() * model.shape().pixels());
         images.iter().try_for_each(|image| image.read(&preparation, &mut pixels))?;
         // The labels are not used.
         let split = Split::new(model.shape(), model.description.classes.len(), pixels, vec![0; images.len()])?;
         let all: Vec<usize> = (0..split.len()).collect();
-        let (logits, classes) = logits(model.network(), &split, &all, &model.device)?;
+        let (logits, classes) = logits(model.network.as_ref(), &split, &all, &model.device)?;
         let predictions =
             images.iter().zip(logits.chunks_exact(classes)).enumerate().map(|(index, (image, logits))| {
                 if let Some(&found) = logits.iter().find(|logit| !logit.is_finite()) {
@@ -123,12 +121,6 @@ impl Predicting<'_> {
                 Ok((prediction, vote))
             });
         predictions.collect()
-    }
-}
-
-impl std::fmt::Debug for Predicting<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Predicting").field("model", self.model).field("threads", &self.threads).finish_non_exhaustive()
     }
 }
 

@@ -13,12 +13,7 @@ use crate::stages::{Subjects, TEACHERS, is_encoder_of_run, is_version_of_teacher
 use crate::store::{RunStore, config_path, models_in};
 
 /// The first bytes of a teacher's stored weights.
-const MAGIC: &[u8] = b"speed teacher ";
-
-/// Returns whether bytes begin like a teacher's stored weights.
-pub(super) fn is_teacher(bytes: &[u8]) -> bool {
-    bytes.starts_with(MAGIC)
-}
+pub(super) const MAGIC: &[u8] = b"speed teacher ";
 
 /// Reads the teacher `RUN/stages/teachers/teacher-0000.bin`: its description, and the teacher on `device`.
 pub(super) fn read(

@@ -20,19 +20,20 @@ fn config(more: &str) -> Config {
     Config::load(&Source::new("test", format!("[student]\nmethod = \"gan\"\n{more}"))).expect("a config")
 }
 
-fn description(config: &Config, method: StudentMethod) -> Description {
+/// Returns a model of untrained weights of a student of images with this shape.
+fn model_of(method: StudentMethod, [channels, height, width]: [usize; 3], classes: usize) -> Model {
+    let (config, device) = (config(""), Device::flex());
     let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
-    let shape = ImageShape { channels: 1, height: 28, width: 28 };
-    let classes = (0..10).map(|class| class.to_string()).collect();
-    Description::of_run(config, network, (shape, None), classes, Origin::of_run(config, "0123456789ab"))
+    let shape = ImageShape { channels, height, width };
+    let classes = (0..classes).map(|class| class.to_string()).collect();
+    let origin = Origin::of_run(&config, "0123456789ab");
+    let description = Description::of_run(&config, network, (shape, None), classes, origin);
+    let network = description.network(usize::MAX, &device).expect("a network");
+    Model::new(description, network, device).unwrap_or_else(|fault| panic!("{method:?}: {fault}"))
 }
 
-/// Returns a model of untrained weights.
 fn model(method: StudentMethod) -> Model {
-    let description = description(&config(""), method);
-    let device = Device::flex();
-    let network = description.network(usize::MAX, &device).expect("a network");
-    Model::new(description, network, device).expect("a small network")
+    model_of(method, [1, 28, 28], 10)
 }
 
 fn refused(bytes: &[u8]) -> String {
@@ -54,7 +55,7 @@ fn models_of_every_method_return_from_their_bytes() {
         assert_eq!(bytes, model.to_bytes().expect("bytes"), "the same bytes");
         let loaded = Model::from_bytes(&bytes).unwrap_or_else(|error| panic!("{method:?}: {error}"));
         assert_eq!(loaded.description(), model.description());
-        assert_eq!(loaded.network().to_record().expect("a record"), model.network().to_record().expect("a record"));
+        assert_eq!(loaded.network.to_record().expect("a record"), model.network.to_record().expect("a record"));
         assert_eq!(loaded.to_bytes().expect("bytes"), bytes);
     }
 }
@@ -126,7 +127,6 @@ struct Wide {
     output: Dense,
 }
 
-/// Number of copies.
 const COPIES: usize = 1024;
 
 impl Classifier for Wide {
@@ -164,15 +164,8 @@ fn a_small_file_of_a_network_that_needs_much_memory_is_refused() {
 
 #[test]
 fn models_of_the_largest_images_are_small_enough() {
-    let config = config("");
     for method in [StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN] {
-        let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
-        let shape = ImageShape { channels: 3, height: 256, width: 256 };
-        let names = vec!["a".into(), "b".into()];
-        let description = Description::of_run(&config, network, (shape, None), names, Origin::of_command(1));
-        let device = Device::flex();
-        let network = description.network(usize::MAX, &device).expect("a network");
-        let model = Model::new(description, network, device).unwrap_or_else(|fault| panic!("{method:?}: {fault}"));
+        let model = model_of(method, [3, 256, 256], 2);
         assert!(model.activations.tensor >= 256 * 256, "{:?}", model.activations);
     }
 }
@@ -258,7 +251,7 @@ fn predictions_do_not_depend_on_threads_and_batches() {
     let predictions = predict(1);
     assert_eq!(predictions, predict(3));
     let all: Vec<usize> = (0..230).collect();
-    let labels = speed_nn::training::predict(model.network(), &digits, &all, &model.device).expect("labels");
+    let labels = speed_nn::training::predict(model.network.as_ref(), &digits, &all, &model.device).expect("labels");
     let found: Vec<usize> = predictions.iter().map(|prediction| prediction.class).collect();
     assert_eq!(found, labels.into_iter().map(usize::from).collect::<Vec<_>>());
     assert!(predictions[229].image.ends_with("digits.npy[229]"));

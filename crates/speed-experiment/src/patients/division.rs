@@ -8,7 +8,7 @@ use speed_mechanism::MechanismError;
 use zeroize::Zeroizing;
 
 use crate::error::ExperimentError;
-use crate::store::{read_text, write_new_secret};
+use crate::store::{read_text, write_new};
 
 /// Assigns patients to teachers, and to the images that their teacher learns from or is measured on.
 ///
@@ -30,7 +30,7 @@ impl Division {
         if path.symlink_metadata().is_err() {
             let key = Randomness::fresh().map_err(MechanismError::from)?;
             let text = Zeroizing::new(hex::encode(key.as_slice()) + "\n");
-            if write_new_secret(path, text.as_bytes())? {
+            if write_new(path, text.as_bytes(), true)? {
                 return Ok((Self { key }, true));
             }
         }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{Event, Progress, RunView};
-use crate::store::{ProgressFile, write_progress};
+use crate::store::write_progress;
 
 /// The minimum interval between two writes.
 const EVERY: Duration = Duration::from_secs(1);
@@ -32,7 +32,6 @@ struct State {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder that forwards progress to `to` and writes it to `path`.
     pub(crate) fn new(to: &'a dyn Progress, path: PathBuf) -> Self {
         let state = State { view: RunView::default(), work_began: Instant::now(), is_new: false, ended: false };
         let shared = Arc::new(Shared { path, state: Mutex::new(state), changed: Condvar::new() });
@@ -60,7 +59,7 @@ impl Shared {
                     work.seconds = seconds;
                 }
                 // If the write fails, the run continues without being watched.
-                let _ = write_progress(&self.path, &ProgressFile::new(view));
+                let _ = write_progress(&self.path, view);
                 state = self.state();
             }
             if !state.ended {

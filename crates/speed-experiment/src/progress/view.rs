@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Part};
+use super::Event;
 use crate::store::is_called;
 
 /// The state of a run: its stages, and the current work.
@@ -69,12 +69,12 @@ pub struct CurrentWork {
     /// The note on the last unit.
     pub note: String,
     /// The unfinished concurrent parts.
-    pub parts: Vec<PartView>,
+    pub parts: Vec<Part>,
 }
 
 /// One of several concurrent parts of the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartView {
+pub struct Part {
     /// Its kind, such as "student".
     pub name: String,
     /// Its number, from 1.
@@ -92,47 +92,42 @@ pub struct PartView {
 impl RunView {
     /// Records an event.
     pub fn apply(&mut self, event: Event<'_>) {
-        match event {
-            Event::Planned(stages) => {
+        match (event, &mut self.work) {
+            (Event::Planned(stages), _) => {
                 let waiting = |name: &String| StageView { name: name.clone(), state: StageStatus::Waiting };
-                self.stages = stages.iter().map(waiting).collect();
-                self.work = None;
+                *self = Self { stages: stages.iter().map(waiting).collect(), work: None };
             }
-            Event::Started(stage) => {
+            (Event::Started(stage), _) => {
                 if let Some(stage) = self.stage_of(stage) {
                     stage.state = StageStatus::Running;
                 }
             }
             // A stage that was planned as part of a group leaves the group's entry unchanged.
-            Event::Finished(stage, found) => {
+            (Event::Finished(stage, found), _) => {
                 if let Some(planned) = self.stage_of(stage).filter(|planned| planned.name == stage) {
                     planned.state = if found { StageStatus::DoneAlready } else { StageStatus::Done };
                 }
             }
-            Event::Begin { work, unit, units, done } => {
+            (Event::Begin { work, unit, units, done }, _) => {
                 let (name, unit, note) = (work.to_owned(), unit.to_owned(), String::new());
-                let (total, found, parts) = (units, done, Vec::new());
-                self.work = Some(CurrentWork { name, unit, done, total, found, seconds: 0.0, note, parts });
+                let (total, parts) = (units, Vec::new());
+                self.work = Some(CurrentWork { name, unit, done, total, found: done, seconds: 0.0, note, parts });
             }
-            Event::Part(part) => {
-                if let Some(work) = &mut self.work {
-                    work.set_part(part);
-                }
+            (Event::Part(part), Some(CurrentWork { parts, .. })) => {
+                parts.retain(|other| other.number != part.number);
+                parts.extend(Some(part.clone()).filter(|part| part.done < part.total));
+                parts.sort_by_key(|part| part.number);
             }
-            Event::Found(units) => {
-                if let Some(work) = &mut self.work {
-                    work.found += units;
-                    work.done += units;
-                }
+            (Event::Found(units), Some(work)) => {
+                work.found += units;
+                work.done += units;
             }
-            Event::Advance(units, note) => {
-                if let Some(work) = &mut self.work {
-                    work.done += units;
-                    note.clone_into(&mut work.note);
-                }
+            (Event::Advance(units, note), Some(work)) => {
+                work.done += units;
+                note.clone_into(&mut work.note);
             }
-            Event::End(_) => self.work = None,
-            Event::Note(_) | Event::Warning(_) => {}
+            (Event::End(_), _) => self.work = None,
+            _ => {}
         }
     }
 
@@ -147,15 +142,6 @@ impl RunView {
 }
 
 impl CurrentWork {
-    fn set_part(&mut self, Part { name, number, of, unit, done, total }: Part<'_>) {
-        self.parts.retain(|other| other.number != number);
-        if done < total {
-            let (name, unit) = (name.to_owned(), unit.to_owned());
-            self.parts.push(PartView { name, number, of, unit, done, total });
-            self.parts.sort_by_key(|part| part.number);
-        }
-    }
-
     /// Returns the units of this attempt per second; `None` before the first unit.
     pub fn rate(&self) -> Option<f64> {
         let done = self.done.saturating_sub(self.found);
@@ -168,7 +154,7 @@ impl CurrentWork {
     pub fn counts(&self) -> String {
         let counts = format!("{} of {} {}", self.done, self.total, self.unit);
         match (self.rate(), self.left()) {
-            (Some(rate), Some(left)) => format!("{counts}, {}, {} left", Rate(rate), Left(left)),
+            (Some(rate), Some(left)) => format!("{counts}, {}, {} left", rate_text(rate), left_text(left)),
             _ => counts,
         }
     }
@@ -181,7 +167,7 @@ impl CurrentWork {
     }
 }
 
-impl fmt::Display for PartView {
+impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, number, of, unit, done, total } = self;
         write!(f, "{name} {number} of {of}, {unit} {done} of {total}")
@@ -198,29 +184,19 @@ impl fmt::Display for CurrentWork {
     }
 }
 
-/// A rate, per second or minute.
-struct Rate(f64);
-
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            10.0.. => write!(f, "{:.0}/s", self.0),
-            0.5.. => write!(f, "{:.1}/s", self.0),
-            _ => write!(f, "{:.1}/min", 60.0 * self.0),
-        }
+fn rate_text(rate: f64) -> String {
+    match rate {
+        10.0.. => format!("{rate:.0}/s"),
+        0.5.. => format!("{rate:.1}/s"),
+        _ => format!("{:.1}/min", 60.0 * rate),
     }
 }
 
-/// The remaining time.
-struct Left(Duration);
-
-impl fmt::Display for Left {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_secs() {
-            seconds @ 0..120 => write!(f, "{seconds} s"),
-            seconds @ 120..7200 => write!(f, "{} min", seconds.div_ceil(60)),
-            seconds => write!(f, "{:.1} h", Duration::from_secs(seconds).as_secs_f64() / 3600.0),
-        }
+fn left_text(left: Duration) -> String {
+    match left.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{:.1} h", Duration::from_secs(seconds).as_secs_f64() / 3600.0),
     }
 }
 
@@ -228,8 +204,8 @@ impl fmt::Display for Left {
 mod tests {
     use super::*;
 
-    fn student(number: usize, done: u64) -> Part<'static> {
-        Part { name: "student", number, of: 2, unit: "epoch", done, total: 60 }
+    fn student(number: usize, done: u64) -> Part {
+        Part { name: "student".into(), number, of: 2, unit: "epoch".into(), done, total: 60 }
     }
 
     #[test]
@@ -243,14 +219,14 @@ mod tests {
         view.apply(Event::Found(20));
         let work = view.work.as_ref().expect("work");
         assert_eq!((work.rate(), work.to_string().as_str()), (None, "train 2 students: 20 of 120 epochs"));
-        view.apply(Event::Part(student(2, 30)));
-        view.apply(Event::Part(student(1, 40)));
+        view.apply(Event::Part(&student(2, 30)));
+        view.apply(Event::Part(&student(1, 40)));
         view.apply(Event::Advance(50, "accuracy 90 %"));
         view.work.as_mut().expect("work").seconds = 10.0;
         let shown = view.work.as_ref().expect("work").to_string();
         let parts = "student 1 of 2, epoch 40 of 60; student 2 of 2, epoch 30 of 60";
         assert_eq!(shown, format!("train 2 students: {parts}; 70 of 120 epochs, 5.0/s, 10 s left"));
-        view.apply(Event::Part(student(1, 60)));
+        view.apply(Event::Part(&student(1, 60)));
         assert_eq!(view.work.as_ref().expect("work").parts.len(), 1);
         view.apply(Event::Finished("student-0a-1", false));
         assert_eq!(view.running().map(|stage| stage.name.as_str()), Some("student"));
@@ -261,8 +237,8 @@ mod tests {
 
     #[test]
     fn times_are_in_the_unit_that_suits_them() {
-        let shown = |seconds| Left(Duration::from_secs(seconds)).to_string();
+        let shown = |seconds| left_text(Duration::from_secs(seconds));
         assert_eq!([0, 119, 121, 7200].map(shown), ["0 s", "119 s", "3 min", "2.0 h"]);
-        assert_eq!([25.0, 1.26, 0.05].map(|rate| Rate(rate).to_string()), ["25/s", "1.3/s", "3.0/min"]);
+        assert_eq!([25.0, 1.26, 0.05].map(rate_text), ["25/s", "1.3/s", "3.0/min"]);
     }
 }

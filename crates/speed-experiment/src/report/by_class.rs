@@ -1,11 +1,13 @@
-//! The results by class of the students of a run.
+//! Tables of the students of a run: their results by class, and the baselines.
 
 use speed_core::printable;
 
 use crate::report::classification::{CLASS_COLUMNS, ClassResult, Classification};
 use crate::report::csv;
+use crate::report::row::{Baselines, Score};
 use crate::report::run::Report;
-use crate::report::table::markdown;
+use crate::report::statistics::mean_and_deviation;
+use crate::report::table::{Table, markdown, percent};
 
 impl Report {
     /// Returns the results by class of every student, as comma-separated values: shares are from 0 to 1 and have all
@@ -23,7 +25,7 @@ impl Report {
     pub(crate) fn confusion_csv(&self) -> Option<String> {
         let names = self.classes.iter().map(|name| printable(name));
         let head = ["row", "repeat", "true \\ predicted"].map(str::to_owned).into_iter().chain(names);
-        self.of_students(head.collect(), |result| result.confusion_table().rows().to_vec())
+        self.of_students(head.collect(), |result| result.confusion_table().rows)
     }
 
     /// Returns the results by class of the first student of each row, each once, with the names of their rows.
@@ -77,5 +79,40 @@ impl Report {
             }
         }
         (!all.is_empty()).then(|| csv::write(head, all))
+    }
+}
+
+/// The name of the teachers' line, which belongs to no row.
+const TEACHERS: &str = "mean teacher";
+
+impl Report {
+    /// Returns the accuracy of students and baselines in percent, a line for each classifier of a row; `None` without
+    /// baselines. `deviation` is over repeats, and the interval is a Wilson interval at 95 % over the test images.
+    pub(crate) fn baselines(&self) -> Option<Table> {
+        let head = ["row", "classifier", "accuracy %", "deviation", "models", "interval_low %", "interval_high %"];
+        let mut table = Table::new(head);
+        let mut push = |row: &str, classifier: &str, cells: [String; 5]| {
+            table.push([printable(row), classifier.to_owned()].into_iter().chain(cells).collect());
+        };
+        for row in &self.rows {
+            let Some(Baselines { labelled_only, label_spreading }) = &row.baselines else { continue };
+            for (name, students) in [("student", &row.students), ("labelled images alone", labelled_only)] {
+                let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
+                let (Some(mean), deviation) = mean_and_deviation(&accuracies) else { continue };
+                let (mean, deviation) = (percent(mean), deviation.map_or_else(String::new, percent));
+                let models = students.len().to_string();
+                push(&row.name, name, [mean, deviation, models, String::new(), String::new()]);
+            }
+            if let Some(score) = label_spreading {
+                let Score { accuracy, interval, .. } = score;
+                let [accuracy, low, high] = [*accuracy, interval.low, interval.high].map(percent);
+                push(&row.name, "label spreading", [accuracy, String::new(), "1".to_owned(), low, high]);
+            }
+        }
+        if let Some(accuracy) = self.ensemble.test_accuracy {
+            let models = self.ensemble.teachers.to_string();
+            push("", TEACHERS, [percent(accuracy), String::new(), models, String::new(), String::new()]);
+        }
+        (!table.rows.is_empty()).then_some(table)
     }
 }

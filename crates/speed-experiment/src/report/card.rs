@@ -12,8 +12,7 @@ use speed_core::{Digest, printable};
 
 use crate::error::ExperimentError;
 use crate::report::classification::Classification;
-use crate::report::encoder::{EncoderFacts, FROM_PUBLIC_DATA};
-use crate::report::environment::Environment;
+use crate::report::run::{EncoderFacts, Environment, FROM_PUBLIC_DATA};
 use crate::report::table::markdown;
 
 /// The version of the card's format.
@@ -22,7 +21,6 @@ pub const CARD_FORMAT: u32 = 1;
 /// Largest delta of a claim on a card. With a larger one, a claim may hold although the votes of some teachers are published.
 pub const MAX_CARD_DELTA: f64 = 1e-3;
 
-/// The key of the checksum.
 const CHECKSUM: &str = "sha256";
 
 /// The card of one or more models that differ only in their random weights.
@@ -285,14 +283,13 @@ impl ModelCard {
     pub fn from_json(text: &[u8]) -> Result<Self, ExperimentError> {
         let format = |error: serde_json::Error| Self::not_a_card(&error.to_string());
         let mut card: Value = serde_json::from_slice(text).map_err(format)?;
-        let no_checksum = || Self::not_a_card(&format!("expected the key {CHECKSUM}"));
         let version = card.get("format").and_then(Value::as_u64);
         if let Some(found) = version.filter(|version| *version != u64::from(CARD_FORMAT)) {
             let expected = format!("expected a card of format {CARD_FORMAT}, found {found}");
             return Err(ExperimentError::fault(format_args!("{expected}: use the version of speed that wrote it")));
         }
-        let sealed = card.as_object_mut().and_then(|card| card.remove(CHECKSUM)).ok_or_else(no_checksum)?;
-        if sealed != checksum(&card) {
+        let sealed = card.as_object_mut().and_then(|card| card.remove(CHECKSUM));
+        if sealed.ok_or_else(|| Self::not_a_card(&format!("expected the key {CHECKSUM}")))? != checksum(&card) {
             return Err(was_changed());
         }
         let card: Self = serde_json::from_value(card).map_err(format)?;
@@ -329,20 +326,10 @@ impl ModelCard {
             && (self.simulation || self.publishable != Some(false))
         {
             let name = Value::from(printable(model.file.trim_end_matches(".safetensors")));
-            let lines = [
-                "model-index:".to_owned(),
-                format!("- name: {name}"),
-                "  results:".to_owned(),
-                "  - task:".to_owned(),
-                "      type: image-classification".to_owned(),
-                "    dataset:".to_owned(),
-                "      type: test-images".to_owned(),
-                "      name: labelled test images".to_owned(),
-                "    metrics:".to_owned(),
-                "    - type: accuracy".to_owned(),
-                format!("      value: {accuracy}\n"),
-            ];
-            text.push_str(&lines.join("\n"));
+            text.push_str(&format!(
+                "model-index:\n- name: {name}\n  results:\n  - task:\n      type: image-classification\n    dataset:\n      \
+                 type: test-images\n      name: labelled test images\n    metrics:\n    - type: accuracy\n      value: {accuracy}\n"
+            ));
         }
         text + "---\n\n"
     }
@@ -354,7 +341,7 @@ impl ModelCard {
             let _ = writeln!(text, "## {title}\n\n{}\n", body.trim_end());
         };
         section("Model Details", &self.details());
-        section("Uses", &self.uses());
+        section("Uses", self.uses());
         section("Privacy", &self.privacy());
         section("Bias, Risks, and Limitations", &self.limits());
         section("How to Get Started with the Model", &self.start(name));
@@ -399,18 +386,13 @@ impl ModelCard {
         }
     }
 
-    fn uses(&self) -> String {
+    fn uses(&self) -> &'static str {
         match (self.publishable, self.simulation) {
-            (_, true) => "For experiments only: the labels are not protected.".to_owned(),
-            (Some(true), _) => {
-                "The claim below covers the labels for any votes, so the model may be published.".to_owned()
-            }
-            (Some(false), _) => {
-                "**Do not publish this model: no finite data-independent claim covers its labels.**".to_owned()
-            }
+            (_, true) => "For experiments only: the labels are not protected.",
+            (Some(true), _) => "The claim below covers the labels for any votes, so the model may be published.",
+            (Some(false), _) => "**Do not publish this model: no finite data-independent claim covers its labels.**",
             (None, _) => {
                 "It is unknown whether the model may be published, because the origin of its labels was not stated."
-                    .to_owned()
             }
         }
     }
@@ -499,7 +481,6 @@ impl ModelCard {
     }
 }
 
-/// Returns a claim as one line of Markdown.
 fn claim_line(name: &str, account: Option<&Account>) -> String {
     let Some(Account { epsilon, delta, claim, .. }) = account else {
         return format!("- {name}: no finite epsilon is known.\n");
@@ -535,17 +516,12 @@ fn compare(place: &str, expected: &Value, found: &Value) -> Result<(), Experimen
             expected.iter().try_for_each(|(key, expected)| compare(&below(key), expected, &found[key]))
         }
         (Value::Array(expected), Value::Array(found)) if expected.len() == found.len() => {
-            let pairs = expected.iter().zip(found).enumerate();
-            pairs
-                .into_iter()
-                .try_for_each(|(index, (expected, found))| compare(&below(&index.to_string()), expected, found))
+            let mut pairs = expected.iter().zip(found).enumerate();
+            pairs.try_for_each(|(index, (expected, found))| compare(&below(&index.to_string()), expected, found))
         }
         (Value::Number(a), Value::Number(b)) if is_close(a.as_f64(), b.as_f64()) => Ok(()),
         _ if expected == found => Ok(()),
-        _ => {
-            let [expected, found] = [expected, found].map(ToString::to_string);
-            Err(other_field(place, &expected, &found))
-        }
+        _ => Err(other_field(place, &expected.to_string(), &found.to_string())),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use speed_core::printable;
 
-use crate::report::proportion::{Interval, share};
+use crate::report::statistics::{Interval, share};
 use crate::report::table::{NO_VALUE, Table, percent};
 use crate::report::two_classes::TwoClasses;
 
@@ -39,8 +39,9 @@ fn other_number(min: usize, max: usize, found: usize) -> ClassificationError {
 pub struct Classification {
     names: Vec<String>,
     /// Counts by true class and predicted class.
-    confusion: Vec<Vec<u64>>,
-    two_classes: Option<TwoClasses>,
+    pub(crate) confusion: Vec<Vec<u64>>,
+    /// The ranking of the images of two classes, if they were ranked.
+    pub(crate) two_classes: Option<TwoClasses>,
 }
 
 /// The result for the images of one class.
@@ -65,9 +66,7 @@ pub struct ClassResult {
 
 impl Classification {
     /// Counts pairs of true and predicted labels of classes with these names.
-    ///
-    /// # Errors
-    /// If there are no classes or more than 256, two names are equal or one is empty, or a label is not a class.
+    /// Fails if there are no classes or more than 256, two names are equal or one is empty, or a label is not a class.
     pub(crate) fn new(
         names: impl IntoIterator<Item = impl Into<String>>,
         labels: impl IntoIterator<Item = (u8, u8)>,
@@ -103,7 +102,6 @@ impl Classification {
         Ok(Self { two_classes, ..result })
     }
 
-    /// Returns the same counts for classes with other names.
     pub(crate) fn with_names(self, names: &[String]) -> Result<Self, ClassificationError> {
         check_class_names(names)?;
         if names.len() != self.names.len() {
@@ -117,17 +115,10 @@ impl Classification {
         &self.names
     }
 
-    /// Returns the number of images by true class and predicted class.
-    pub(crate) fn confusion(&self) -> &[Vec<u64>] {
-        &self.confusion
-    }
-
-    /// Returns the number of images.
     pub(crate) fn images(&self) -> u64 {
         self.confusion.iter().flatten().sum()
     }
 
-    /// Returns the number of images that were classified right.
     pub(crate) fn right(&self) -> u64 {
         (0..self.names.len()).map(|class| self.confusion[class][class]).sum()
     }
@@ -151,12 +142,7 @@ impl Classification {
         (!recalls.is_empty()).then(|| recalls.iter().sum::<f64>() / count)
     }
 
-    /// Returns the ranking of the images of two classes, if they were ranked.
-    pub fn two_classes(&self) -> Option<&TwoClasses> {
-        self.two_classes.as_ref()
-    }
-
-    /// Returns whether a class has at least twice as many images as another one that has images.
+    /// Returns whether a class has at least twice as many images as another one that has images, so the accuracy may mislead.
     pub(crate) fn is_unequal(&self) -> bool {
         let images = || self.confusion.iter().map(|row| row.iter().sum::<u64>()).filter(|images| *images > 0);
         images().min().zip(images().max()).is_some_and(|(least, most)| most >= UNEQUAL * least)
@@ -189,7 +175,6 @@ impl Classification {
         })
     }
 
-    /// Returns the result of every class, in order.
     pub(crate) fn classes(&self) -> Vec<ClassResult> {
         let class = |(class, name): (usize, &String)| {
             let (images, right) = (self.confusion[class].iter().sum(), self.confusion[class][class]);
@@ -227,16 +212,15 @@ impl Classification {
             let text = |Interval { low, high }: Interval| format!("{} to {}", percent(low), percent(high));
             interval.map_or_else(|| NO_VALUE.to_owned(), text)
         };
-        for class in self.classes() {
+        let (images, right, name) = (self.images(), self.right(), "all classes".to_owned());
+        let (accuracy, range) = (self.accuracy(), self.interval());
+        let all = ClassResult { name, images, right, accuracy, interval: range, predicted: images, precision: None };
+        for class in self.classes().into_iter().chain([all]) {
             let ClassResult { name, images, right, accuracy, interval: range, predicted, precision } = class;
-            let counts = [images, right, predicted].map(|count| count.to_string());
-            let [images, right, predicted] = counts;
+            let [images, right, predicted] = [images, right, predicted].map(|count| count.to_string());
             let cells = [images, right, share(accuracy), interval(range), predicted, share(precision)];
             table.push([printable(&name)].into_iter().chain(cells).collect());
         }
-        let (images, right) = (self.images().to_string(), self.right().to_string());
-        let all = ["all classes".into(), images.clone(), right, share(self.accuracy()), interval(self.interval())];
-        table.push(all.into_iter().chain([images, NO_VALUE.to_owned()]).collect());
         table
     }
 
@@ -251,7 +235,6 @@ impl Classification {
     }
 }
 
-/// The columns of the comma-separated results by class.
 pub(crate) const CLASS_COLUMNS: [&str; 8] =
     ["class", "images", "right", "accuracy", "interval_low", "interval_high", "predicted", "precision"];
 
@@ -360,7 +343,7 @@ mod tests {
     #[test]
     fn counts_and_shares() {
         let pets = pets();
-        assert_eq!(pets.confusion(), [[2, 0, 1], [1, 0, 0], [0, 0, 0]]);
+        assert_eq!(pets.confusion, [[2, 0, 1], [1, 0, 0], [0, 0, 0]]);
         assert_eq!((pets.images(), pets.right(), pets.accuracy()), (4, 2, Some(0.5)));
         let [cat, dog, bird] = pets.classes().try_into().expect("three classes");
         assert_eq!((cat.images, cat.right, cat.predicted), (3, 2, 3));
@@ -440,7 +423,7 @@ all classes         4       2        50.00   15.00 to 85.00           4         
         let mut older = written;
         older.as_object_mut().expect("an object").retain(|key, _| key != "two_classes" && key != "balanced_accuracy");
         let older: Classification = serde_json::from_value(older).expect("an older file");
-        assert_eq!((older.balanced_accuracy(), older.two_classes()), (Some(0.5), None));
+        assert_eq!((older.balanced_accuracy(), older.two_classes), (Some(0.5), None));
     }
 
     #[test]
@@ -481,7 +464,7 @@ all classes         4       2        50.00   15.00 to 85.00           4         
         assert_eq!(all(256).map(|result| result.right()), Ok(1));
         let names = ["Katze", "Hund", "Vogel"].map(str::to_owned);
         let renamed = pets().with_names(&names).expect("three names");
-        assert_eq!((renamed.names(), renamed.confusion()), (&names[..], pets().confusion()));
+        assert_eq!((renamed.names, renamed.confusion), (names.to_vec(), pets().confusion));
         let error = pets().with_names(&names[..2]).expect_err("two names").to_string();
         assert_eq!(error, "expected the names of 3 to 3 classes, found 2");
         let empty = Classification::new(["a"], []).expect("no images");

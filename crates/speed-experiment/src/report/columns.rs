@@ -2,39 +2,30 @@
 
 use speed_accountant::{Account, epsilon_text};
 
+use crate::report::classification::Classification;
 use crate::report::row::{AggregationKind, PaperFigures, ReportRow};
 use crate::report::run::{Report, title_of};
 use crate::report::table::{NO_VALUE, Table};
 
-/// The head of the column of the epsilon that may be published.
+/// The heads of the columns of epsilons; the first two may be published.
 pub(crate) const DATA_INDEPENDENT: &str = "ε data-independent";
-/// The head of the column of the same epsilon for all teachers of one party.
 pub(crate) const DATA_INDEPENDENT_PARTY: &str = "ε one party";
-/// The head of the column of the tightest claim at these votes.
 pub(crate) const DATA_DEPENDENT: &str = "ε data-dependent";
 /// The head of the column of the same claim if the adversary knows the other teachers' noise.
 pub(crate) const DATA_DEPENDENT_COLLUSION: &str = "ε data-dependent collusion";
-/// The head of the column of Algorithm 1 with the paper's formulas.
 pub(crate) const PAPER_FORMULAS: &str = "ε paper formulas";
 /// The heads of columns that sweeps have too.
 pub(crate) const LABELS: &str = "labels %";
 pub(crate) const STUDENTS: &str = "student %";
-/// The head of the column of the students' accuracies as means over classes.
 pub(crate) const BALANCED: &str = "student balanced %";
-/// The head of the first column.
 pub(crate) const ROW: &str = "row";
 /// The cell of a missing epsilon in a row with noise.
 pub(crate) const NONE: &str = "none";
 
-/// A column of the table.
 pub(crate) struct Column {
-    /// Its head.
     pub(crate) head: &'static str,
-    /// Its cells.
     pub(crate) content: Content,
-    /// Its figure in comparisons, if it is compared.
     pub(crate) compared: Option<Compared>,
-    /// Whether the summary shows it.
     summary: InSummary,
     /// Whether a machine determines it, not only config and seed.
     is_measured: bool,
@@ -43,9 +34,7 @@ pub(crate) struct Column {
     legend: Legend,
 }
 
-/// The content of a column's cells.
 pub(crate) enum Content {
-    /// A text.
     Text(fn(&ReportRow) -> Option<String>),
     /// An epsilon with its claim, rounded up.
     Epsilon(fn(&ReportRow) -> Option<&Account>),
@@ -58,17 +47,11 @@ pub(crate) enum Content {
 }
 
 /// Returns the paper's value and its standard deviation, if the paper has them.
-type PaperValue = fn(&PaperFigures) -> Option<(f64, Option<f64>)>;
+pub(crate) type PaperValue = fn(&PaperFigures) -> Option<(f64, Option<f64>)>;
 
-/// The figure of a column in comparisons.
-pub(crate) struct Compared {
-    /// Its name in JSON.
-    pub(crate) key: &'static str,
-    /// The paper's value and its deviation.
-    pub(crate) paper: PaperValue,
-}
+/// The figure of a column in comparisons: its name in JSON, and the paper's value.
+pub(crate) type Compared = (&'static str, PaperValue);
 
-/// Whether the summary shows a column.
 enum InSummary {
     Always,
     /// If rows differ in it.
@@ -78,11 +61,10 @@ enum InSummary {
     Never,
 }
 
-/// The meaning of a column, one string per line.
 enum Legend {
-    Always(&'static [&'static str]),
+    Always(&'static str),
     /// Only if a row has a value.
-    IfPresent(&'static [&'static str]),
+    IfPresent(&'static str),
     /// The legend of another column explains it.
     Elsewhere,
 }
@@ -93,12 +75,12 @@ impl Column {
     }
 
     const fn compared(mut self, key: &'static str) -> Self {
-        self.compared = Some(Compared { key, paper: |_| None });
+        self.compared = Some((key, |_| None));
         self
     }
 
     const fn compared_with_paper(mut self, key: &'static str, paper: PaperValue) -> Self {
-        self.compared = Some(Compared { key, paper });
+        self.compared = Some((key, paper));
         self
     }
 
@@ -117,17 +99,16 @@ impl Column {
         self
     }
 
-    /// Returns the cell of a row, if it has a value.
     fn cell(&self, row: &ReportRow) -> Option<String> {
         match self.content {
             Content::Text(text) => text(row),
             Content::Epsilon(account) => account(row).map(|account| epsilon_text(account.epsilon)),
             Content::Count(count) => count(row).map(|count| format!("{count}/{}", row.queries)),
             Content::Number(digits, value) => value(row).map(|value| format!("{value:.digits$}")),
-            Content::Students => row.student_mean.map(|mean| {
+            Content::Students => {
                 let deviation = row.student_deviation.map(|deviation| 100.0 * deviation);
-                plus_minus(100.0 * mean, deviation)
-            }),
+                row.student_mean.map(|mean| plus_minus((100.0 * mean, deviation)))
+            }
         }
     }
 
@@ -141,7 +122,9 @@ impl Column {
         match self.summary {
             InSummary::Always => true,
             InSummary::Never => false,
-            InSummary::IfUnequal => report.rows.iter().any(ReportRow::has_unequal_classes),
+            InSummary::IfUnequal => {
+                report.rows.iter().filter_map(|row| row.classification.as_ref()).any(Classification::is_unequal)
+            }
             InSummary::IfDifferent => {
                 let cells: Vec<_> = report.rows.iter().map(|row| self.cell(row)).collect();
                 cells.iter().any(|cell| cell.is_some() && *cell != cells[0])
@@ -151,18 +134,17 @@ impl Column {
 
     /// Returns the entry of the legend: the head and its meaning, if it is explained here.
     fn legend(&self) -> String {
-        let (Legend::Always(lines) | Legend::IfPresent(lines)) = self.legend else { return String::new() };
+        let (Legend::Always(text) | Legend::IfPresent(text)) = self.legend else { return String::new() };
         let indent = format!("\n{:LEGEND_INDENT$}", "");
         let head = if self.head.chars().count() < LEGEND_INDENT {
             format!("{:<LEGEND_INDENT$}", self.head)
         } else {
             format!("{}{indent}", self.head)
         };
-        format!("{head}{}\n", lines.join(&indent))
+        format!("{head}{}\n", text.replace('\n', &indent))
     }
 }
 
-/// The width of the heads in the legend.
 const LEGEND_INDENT: usize = 13;
 
 /// The columns of the table after the row's name, in their order. The epsilon that may be published precedes the
@@ -171,111 +153,111 @@ pub(crate) static COLUMNS: &[Column] = &[
     Column::new(
         DATA_INDEPENDENT,
         Content::Epsilon(|row| row.data_independent.as_ref()),
-        Legend::Always(&[
-            "holds for all votes: both directions, dropout or collusion, rounded up; may be published.",
-        ]),
+        Legend::Always("holds for all votes: both directions, dropout or collusion, rounded up; may be published."),
     )
     .compared("epsilon_data_independent")
     .in_summary(InSummary::Always),
     Column::new(
         DATA_INDEPENDENT_PARTY,
         Content::Epsilon(|row| row.data_independent_party.as_ref()),
-        Legend::IfPresent(&[
+        Legend::IfPresent(
             "the same if all votes of one party may differ, not only those of one of its teachers; may be published.",
-        ]),
+        ),
     )
     .compared("epsilon_data_independent_party")
     .in_summary(InSummary::IfDifferent),
     Column::new(
         DATA_DEPENDENT,
         Content::Epsilon(|row| row.data_dependent.as_ref()),
-        Legend::Always(&[
-            "the tightest valid claim for the added integer noise, at these votes, rounded up: both",
-            "directions; neighbours differ in one teacher's vote; the noise of up to (1 - tau) n teachers is",
-            "missing, not known (dropout; central for Trusted); depends on the votes, so must not be published as it is.",
-        ]),
+        Legend::Always(
+            "the tightest valid claim for the added integer noise, at these votes, rounded up: both\n\
+             directions; neighbours differ in one teacher's vote; the noise of up to (1 - tau) n teachers is\n\
+             missing, not known (dropout; central for Trusted); depends on the votes, so must not be published as it is.",
+        ),
     )
     .compared("epsilon_data_dependent")
     .secret(),
     Column::new(
         DATA_DEPENDENT_COLLUSION,
         Content::Epsilon(|row| row.data_dependent_collusion.as_ref()),
-        Legend::Always(&["the same if that noise is known to the adversary, or partly known and partly missing."]),
+        Legend::Always("the same if that noise is known to the adversary, or partly known and partly missing."),
     )
     .compared("epsilon_data_dependent_collusion")
     .secret(),
     Column::new(
         PAPER_FORMULAS,
         Content::Epsilon(|row| row.paper_formulas.as_ref()),
-        Legend::Always(&[
+        Legend::Always(
             "Algorithm 1 with the paper's formulas for continuous noise, at these votes: one direction, dropout.",
-        ]),
+        ),
     )
     .compared_with_paper("epsilon_paper_formulas", |paper| Some((paper.epsilon?, None)))
     .secret(),
     Column::new(
         "ε paper",
         Content::Number(2, |row| row.paper.epsilon),
-        Legend::Always(&[
+        Legend::Always(
             "the paper's epsilon. Its accuracies are under \"paper %\", its homomorphic time under \"paper s\".",
-        ]),
+        ),
     ),
     Column::new(
         LABELS,
         Content::Number(2, |row| row.label_accuracy.map(|share| 100.0 * share)),
-        Legend::Always(&["right labels among the answered queries."]),
+        Legend::Always("right labels among the answered queries."),
     )
     .compared("right_labels_percent")
     .in_summary(InSummary::Always),
     Column::new(
         "labels balanced %",
         Content::Number(2, |row| row.label_balanced_accuracy.map(|share| 100.0 * share)),
-        Legend::IfPresent(&["the mean over true classes of the share of right labels."]),
+        Legend::IfPresent("the mean over true classes of the share of right labels."),
     )
     .in_summary(InSummary::IfUnequal),
     Column::new(
         "student",
         Content::Text(|row| (!row.students.is_empty()).then(|| title_of(&row.method).to_owned())),
-        Legend::Always(&[
-            "GAN, conv GAN: the paper's for MNIST and for SVHN | ours: the student on pseudo-labels, on the same labels and images; linear: on an encoder's vectors (docs/student.md).",
-        ]),
+        Legend::Always(
+            "GAN, conv GAN: the paper's for MNIST and for SVHN | ours: the student on pseudo-labels, on the same \
+             labels and images; linear: on an encoder's vectors (docs/student.md).",
+        ),
     )
     .in_summary(InSummary::IfDifferent),
     Column::new(
         STUDENTS,
         Content::Students,
-        Legend::Always(&[
-            "accuracy on test images, mean ± deviation of repeats; single students are in",
-            "tables/students.csv and students.svg.",
-        ]),
+        Legend::Always(
+            "accuracy on test images, mean ± deviation of repeats; single students are in\n\
+             tables/students.csv and students.svg.",
+        ),
     )
     .compared_with_paper("student_percent", |paper| Some((paper.accuracy?, paper.deviation)))
     .in_summary(InSummary::Always),
     Column::new(
         BALANCED,
         Content::Number(2, |row| Some(100.0 * row.mean_of_students(|student| student.balanced_accuracy)?)),
-        Legend::IfPresent(&["the mean over classes of the share of right test images, so every class counts the same; mean of repeats."]),
+        Legend::IfPresent(
+            "the mean over classes of the share of right test images, so every class counts the same; mean of repeats.",
+        ),
     )
     .in_summary(InSummary::IfUnequal),
     Column::new(
         "student AUC",
         Content::Number(4, |row| row.mean_of_students(|student| student.auc)),
-        Legend::IfPresent(&[
-            "two classes: probability that a test image of the second class is ranked above one of the first; mean of repeats.",
-        ]),
+        Legend::IfPresent(
+            "two classes: probability that a test image of the second class is ranked above one of the first; mean \
+             of repeats.",
+        ),
     )
     .in_summary(InSummary::Always),
     Column::new(
         "paper %",
-        Content::Text(|row| row.paper.accuracy.map(|mean| plus_minus(mean, row.paper.deviation))),
+        Content::Text(|row| Some(plus_minus((row.paper.accuracy?, row.paper.deviation)))),
         Legend::Elsewhere,
     ),
     Column::new(
         "HE = clear",
         Content::Count(|row| (row.aggregation == AggregationKind::Encrypted).then_some(row.agreement)),
-        Legend::Always(&[
-            "queries for which the homomorphic argmax gives the same label as the clear-text argmax.",
-        ]),
+        Legend::Always("queries for which the homomorphic argmax gives the same label as the clear-text argmax."),
     )
     .compared("agreement")
     .in_summary(InSummary::Always)
@@ -284,35 +266,40 @@ pub(crate) static COLUMNS: &[Column] = &[
     Column::new(
         "answered",
         Content::Count(|row| row.answered),
-        Legend::IfPresent(&[
-            "queries with an answer, where the noisy maximum must reach the row's threshold; the others stay without a label.",
-        ]),
+        Legend::IfPresent(
+            "queries with an answer, where the noisy maximum must reach the row's threshold; the others stay without \
+             a label.",
+        ),
     )
     .compared("answered")
     .in_summary(InSummary::Always),
     Column::new(
         "unresolved",
         Content::Count(|row| row.unresolved),
-        Legend::IfPresent(&[
-            "queries for which the paper's circuit found no winner or several; they stay without a label. For tied",
-            "counts the clear-text argmax takes the lowest class, the paper's circuit any of them.",
-        ]),
+        Legend::IfPresent(
+            "queries for which the paper's circuit found no winner or several; they stay without a label. For tied\n\
+             counts the clear-text argmax takes the lowest class, the paper's circuit any of them.",
+        ),
     )
     .compared("unresolved")
     .in_summary(InSummary::Always),
     Column::new(
         "HE s",
         Content::Number(1, |row| Some(row.encrypted_times.as_ref()?.argmax_seconds)),
-        Legend::Always(&[
-            "wall-clock time of the homomorphic argmax, all queries. core-s/query: processor time of the round per query.",
-        ]),
+        Legend::Always(
+            "wall-clock time of the homomorphic argmax, all queries. core-s/query: processor time of the round per \
+             query.",
+        ),
     )
     .compared_with_paper("argmax_seconds", |paper| Some((60.0 * paper.minutes?, None)))
     .in_summary(InSummary::Always)
     .measured(),
     Column::new(
         "core-s/query",
-        Content::Number(2, |row| row.encrypted_times.as_ref()?.core_seconds_per_query()),
+        Content::Number(2, |row| {
+            let times = row.encrypted_times.as_ref()?;
+            Some(times.core_seconds? / times.query_seconds.len().max(1) as f64)
+        }),
         Legend::Elsewhere,
     )
     .compared("core_seconds_per_query")
@@ -333,7 +320,6 @@ impl Report {
         self.table_of(|column| column.is_in_summary(self), Column::summary_cell)
     }
 
-    /// Returns the table with the homomorphic times.
     pub(crate) fn table_with_times(&self) -> Table {
         self.table_of(|_| true, Column::cell)
     }
@@ -362,16 +348,6 @@ impl Report {
         };
         always.chain(COLUMNS.iter().filter(is_present)).map(Column::legend).collect()
     }
-
-    /// Returns the reasons why rows with noise have no data-independent epsilon, each with the names of its rows.
-    pub fn without_epsilon(&self) -> Vec<(String, Vec<String>)> {
-        without_epsilon(&self.rows)
-    }
-
-    /// Returns the largest data-independent epsilon, if a row has one.
-    pub fn largest_epsilon(&self) -> Option<f64> {
-        largest_epsilon(&self.rows)
-    }
 }
 
 impl ReportRow {
@@ -391,7 +367,7 @@ impl ReportRow {
 }
 
 /// Returns the reasons why rows with noise have no data-independent epsilon, each with the names of its rows.
-pub(crate) fn without_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>) -> Vec<(String, Vec<String>)> {
+pub fn without_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>) -> Vec<(String, Vec<String>)> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for row in rows.into_iter().filter(|row| row.is_noisy() && row.data_independent.is_none()) {
         let why = row.without_value.iter().find_map(|why| why.strip_prefix(DATA_INDEPENDENT)?.strip_prefix(": "));
@@ -407,33 +383,22 @@ pub(crate) fn without_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>)
 }
 
 /// Returns the largest data-independent epsilon of the rows, if any.
-pub(crate) fn largest_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>) -> Option<f64> {
+pub fn largest_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>) -> Option<f64> {
     let epsilons = rows.into_iter().filter_map(|row| row.data_independent.as_ref()).map(|account| account.epsilon);
     epsilons.max_by(f64::total_cmp)
 }
 
-fn plus_minus(mean: f64, deviation: Option<f64>) -> String {
+pub(super) fn plus_minus((mean, deviation): (f64, Option<f64>)) -> String {
     deviation.map_or_else(|| format!("{mean:.2}"), |deviation| format!("{mean:.2} ± {deviation:.2}"))
 }
 
-/// Returns the placeholder for a missing value.
 pub(crate) fn dash() -> String {
     NO_VALUE.to_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
-
-    #[test]
-    fn columns_have_heads_and_keys_of_their_own() {
-        let heads: BTreeSet<&str> = COLUMNS.iter().map(|column| column.head).collect();
-        assert_eq!(heads.len(), COLUMNS.len());
-        let keys: Vec<&str> = COLUMNS.iter().filter_map(|column| Some(column.compared.as_ref()?.key)).collect();
-        assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len());
-    }
 
     #[test]
     fn a_long_head_has_a_line_of_its_own_in_the_legend() {

@@ -37,13 +37,11 @@ pub(crate) fn reduced_png(picture: Picture, part: usize, whole: usize) -> Result
 fn decoded(picture: Picture) -> DynamicImage {
     let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let (width, height) = (size(picture.width), size(picture.height));
-    let image = match picture.channels {
-        1 => GrayImage::from_raw(width, height, picture.pixels).map(DynamicImage::from),
-        3 => RgbImage::from_raw(width, height, picture.pixels).map(DynamicImage::from),
-        channels => {
-            let first = picture.pixels.into_iter().step_by(channels.max(1)).collect();
-            GrayImage::from_raw(width, height, first).map(DynamicImage::from)
-        }
+    let image = if picture.channels == 3 {
+        RgbImage::from_raw(width, height, picture.pixels).map(DynamicImage::from)
+    } else {
+        let first = picture.pixels.into_iter().step_by(picture.channels.max(1)).collect();
+        GrayImage::from_raw(width, height, first).map(DynamicImage::from)
     };
     image.unwrap_or_default()
 }

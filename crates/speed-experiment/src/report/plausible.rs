@@ -30,7 +30,6 @@ pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a S
     }
 }
 
-/// Checks that a count does not exceed its limit.
 pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), ExperimentError> {
     if found <= most {
         return Ok(());
@@ -74,7 +73,7 @@ pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ExperimentError> {
                 let expected = format!("results by class with the first student's accuracy {}", text(first));
                 return Err(ExperimentError::unlikely(expected, text(accuracy)));
             }
-            let (first, ranked) = (row.students.first(), result.two_classes());
+            let (first, ranked) = (row.students.first(), result.two_classes.as_ref());
             for (name, first, own) in [
                 ("balanced accuracy", first.and_then(|student| student.balanced_accuracy), result.balanced_accuracy()),
                 ("AUC", first.and_then(|student| student.auc), ranked.and_then(|ranked| ranked.auc)),

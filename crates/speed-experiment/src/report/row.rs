@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use speed_accountant::Account;
 
 use crate::report::classification::Classification;
-use crate::report::proportion::Interval;
-use crate::report::statistics::mean_and_deviation;
+use crate::report::statistics::{Interval, mean_and_deviation};
 
 /// The way of computing a row's labels: `row.aggregation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,11 +136,6 @@ impl LabellingTimes {
         self.query_seconds.extend(&other.query_seconds);
         self
     }
-
-    /// Returns the total processor time per query, or `None` if the system does not report it.
-    pub(crate) fn core_seconds_per_query(&self) -> Option<f64> {
-        self.core_seconds.map(|seconds| seconds / self.query_seconds.len().max(1) as f64)
-    }
 }
 
 /// One line of the table.
@@ -217,11 +211,6 @@ impl ReportRow {
         mean_and_deviation(&found).0
     }
 
-    /// Returns whether a class has at least twice as many test images as another one, so the accuracy may mislead.
-    pub(crate) fn has_unequal_classes(&self) -> bool {
-        self.classification.as_ref().is_some_and(Classification::is_unequal)
-    }
-
     /// Returns the names of the stages that learned from its labels.
     pub(crate) fn stages(&self) -> impl Iterator<Item = &str> {
         let students = self.students.iter().chain(self.baselines.iter().flat_map(|other| &other.labelled_only));
@@ -229,7 +218,6 @@ impl ReportRow {
         students.map(|student| &*student.stage).chain(spreading.map(|score| &*score.stage))
     }
 
-    /// Returns whether noise was added to its votes.
     pub(crate) fn is_noisy(&self) -> bool {
         self.aggregation != AggregationKind::NonPrivate
     }

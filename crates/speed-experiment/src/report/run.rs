@@ -1,15 +1,16 @@
 //! The report of a finished run.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use speed_accountant::ledger::Statement;
+use speed_core::moves_the_cursor;
+use speed_nn::onnx::EncoderPreparation;
 use speed_student::StudentMethod;
 
 use crate::config::RawConfig;
 use crate::error::ExperimentError;
-use crate::report::encoder::EncoderFacts;
-use crate::report::environment::Environment;
-use crate::report::noise::RunNoise;
 use crate::report::plausible::{MAX_FOLDER, check_classes, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
 use crate::report::table::percent;
@@ -77,6 +78,107 @@ pub(crate) fn title_of(method: &str) -> &str {
     StudentMethod::find(method).map_or(method, |known| known.title())
 }
 
+/// The condition on an encoder under which claims hold as stated.
+pub(crate) const FROM_PUBLIC_DATA: &str =
+    "The encoder must come from public data: epsilon does not cover pictures that trained it.";
+
+/// Largest length of the name of an encoder's file in bytes.
+const MAX_NAME: usize = 1024;
+
+/// The encoder that turned pictures into vectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderFacts {
+    /// The name of its file.
+    pub file: String,
+    /// The SHA-256 of its model, external weights and preparation, in hexadecimal digits.
+    pub digest: String,
+    /// Number of values of a vector.
+    pub width: usize,
+    /// The preparation of its pictures.
+    pub preparation: EncoderPreparation,
+}
+
+impl EncoderFacts {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.digest.len() != 64 || !self.digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(format!("expected the digest of an encoder in 64 hexadecimal digits, found {:?}", self.digest));
+        }
+        if self.file.len() > MAX_NAME || self.file.contains(moves_the_cursor) {
+            return Err(format!(
+                "expected a file of an encoder of at most {MAX_NAME} characters, none of them control characters"
+            ));
+        }
+        self.preparation.check().map_err(|error| format!("encoder: {error}"))
+    }
+
+    /// Describes it in one line, with the file's name as it is.
+    pub fn in_words(&self) -> String {
+        let [height, width] = self.preparation.size;
+        let Self { file, digest, width: values, .. } = self;
+        let pictures = if self.preparation.mirror { "pictures and their mirror images" } else { "pictures" };
+        format!("{file}, SHA-256 {digest}: {pictures} of {height} x {width} pixels become vectors of {values} values")
+    }
+}
+
+/// The machine and the versions of a run; it contains no host name, user or path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of SPEED.
+    pub speed: String,
+    /// Version of Burn.
+    pub burn: String,
+    /// Version of TFHE-rs.
+    pub tfhe: String,
+    /// Operating system and architecture.
+    pub system: String,
+    /// Processor model, if the system reports it.
+    pub processor: String,
+    /// Logical processors that the process may use.
+    pub processors: usize,
+    /// The unit that multiplies the matrices of students and small teachers, which determines their last bits.
+    pub products: String,
+    /// The kind of machine with respect to the bits of trainings: machines of the same kind give the same bits.
+    pub arithmetic: String,
+    /// The device of the trainings that the config's `device` selects.
+    pub device: String,
+    /// Memory in GiB, if the system reports it.
+    pub memory_gib: Option<f64>,
+}
+
+/// The noise of a run's answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunNoise {
+    /// No row has noise.
+    None,
+    /// The noise comes from a seed, so it protects against no adversary.
+    Simulation,
+    /// The noise comes from the operating system.
+    Real,
+}
+
+impl RunNoise {
+    /// Returns the noise of a run, given whether any row has noise and whether the run is a simulation.
+    pub(crate) fn new(is_noisy: bool, is_simulation: bool) -> Self {
+        match (is_noisy, is_simulation) {
+            (false, _) => Self::None,
+            (true, true) => Self::Simulation,
+            (true, false) => Self::Real,
+        }
+    }
+}
+
+impl fmt::Display for RunNoise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "no noise",
+            Self::Simulation => "simulation",
+            Self::Real => "real noise",
+        })
+    }
+}
+
 /// The report of a finished run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
@@ -114,20 +216,11 @@ pub struct Report {
     pub ledger: Option<Statement>,
 }
 
-/// A file of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportFile {
-    /// Its name.
-    pub name: &'static str,
-    /// Its content.
-    pub text: String,
-}
-
 impl Report {
-    /// Returns the files of the report except its page. `table.*`, `students.*`, `classes.csv`,
-    /// `confusion.csv` and `epochs.*` hold the part that
-    /// config and seed determine; `report.*` also contains times and machine.
-    pub fn files(&self) -> Vec<ReportFile> {
+    /// Returns the names and contents of the files of the report except its page. `table.*`, `students.*`, `classes.csv`,
+    /// `confusion.csv` and `epochs.*` hold the part that config and seed determine; `report.*` also contains times and
+    /// machine.
+    pub(crate) fn files(&self) -> Vec<(&'static str, String)> {
         let rows: Vec<ReportRow> = self.rows.iter().map(ReportRow::figures_only).collect();
         let rows = json!({ "simulation": self.simulation, "ensemble": self.ensemble, "rows": rows });
         let files = [
@@ -143,7 +236,7 @@ impl Report {
             ("report.md", Some(self.to_markdown())),
             ("report.csv", Some(self.table_with_times().to_csv())),
         ];
-        files.into_iter().filter_map(|(name, text)| Some(ReportFile { name, text: text? })).collect()
+        files.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 
     /// Returns whether noise protects the answers, so parts of the report are not public.
@@ -151,7 +244,6 @@ impl Report {
         !self.simulation && self.rows.iter().any(ReportRow::is_noisy)
     }
 
-    /// Returns the noise of its answers.
     pub(crate) fn noise(&self) -> RunNoise {
         RunNoise::new(self.rows.iter().any(ReportRow::is_noisy), self.simulation)
     }

@@ -1,6 +1,5 @@
 //! The report of a sweep: one table and plots of all its runs.
 
-mod lines;
 mod plots;
 mod report;
 mod tables;

@@ -7,10 +7,8 @@ use speed_core::printable;
 
 use crate::report::csv;
 
-/// Placeholder for a missing value.
 pub(crate) const NO_VALUE: &str = "-";
 
-/// Space between two columns.
 const GAP: u16 = 2;
 /// A line below the header, without other borders.
 const STYLE: TableStyle = NOTHING.header_separator(LineStyle::none().fill('-').junction('-'));
@@ -19,7 +17,8 @@ const STYLE: TableStyle = NOTHING.header_separator(LineStyle::none().fill('-').j
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     columns: Vec<String>,
-    rows: Vec<Vec<String>>,
+    /// The rows, each with a cell for every column.
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Table {
@@ -37,11 +36,6 @@ impl Table {
     /// Returns the column heads.
     pub fn columns(&self) -> &[String] {
         &self.columns
-    }
-
-    /// Returns the rows, each with a cell for every column.
-    pub fn rows(&self) -> &[Vec<String>] {
-        &self.rows
     }
 
     /// Returns aligned columns, the first left-aligned and the others right-aligned.
@@ -115,58 +109,34 @@ impl Table {
 
     /// Returns a Markdown table that is also readable as plain text.
     pub(crate) fn to_markdown(&self) -> String {
-        let line = |cells: &[String]| {
-            let cells: Vec<String> = self.align(cells).iter().map(|cell| cell.replace('|', "\\|")).collect();
-            format!("| {} |\n", cells.join(" | "))
+        let lines = || std::iter::once(&self.columns).chain(&self.rows);
+        let width = |column: usize| lines().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let joined = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let line = |cells: &Vec<String>| {
+            let cells = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+                let cell = if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+                cell.replace('|', "\\|")
+            });
+            joined(cells.collect())
         };
-        let rule: Vec<String> = self
-            .widths()
-            .iter()
-            .enumerate()
-            .map(|(column, width)| {
-                format!("{}{}", "-".repeat((*width).max(2) - 1), if column == 0 { '-' } else { ':' })
-            })
-            .collect();
-        let mut text = line(&self.columns);
-        text.push_str(&format!("| {} |\n", rule.join(" | ")));
-        text.extend(self.rows.iter().map(|row| line(row)));
-        text
+        let rule = widths.iter().enumerate().map(|(column, width)| {
+            format!("{}{}", "-".repeat((*width).max(2) - 1), if column == 0 { '-' } else { ':' })
+        });
+        let rule = joined(rule.collect());
+        line(&self.columns) + &rule + &self.rows.iter().map(line).collect::<String>()
     }
 
     /// Returns comma-separated values as in RFC 4180, with a header line.
     pub fn to_csv(&self) -> String {
         csv::write(&self.columns, &self.rows)
     }
-
-    fn widths(&self) -> Vec<usize> {
-        (0..self.columns.len())
-            .map(|column| {
-                let cells = std::iter::once(&self.columns).chain(&self.rows);
-                cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
-            })
-            .collect()
-    }
-
-    fn align(&self, cells: &[String]) -> Vec<String> {
-        cells
-            .iter()
-            .zip(self.widths())
-            .enumerate()
-            .map(
-                |(column, (cell, width))| {
-                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-                },
-            )
-            .collect()
-    }
 }
 
-/// Returns whether a cell holds a value.
 fn is_value(cell: &str) -> bool {
     !cell.is_empty() && cell != NO_VALUE
 }
 
-/// Formats a share as a percentage with two decimal places.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}", 100.0 * share)
 }

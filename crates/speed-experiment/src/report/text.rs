@@ -4,9 +4,7 @@ use speed_accountant::epsilon_text;
 
 use crate::config::VotesSource;
 use crate::report::columns::dash;
-use crate::report::encoder::FROM_PUBLIC_DATA;
-use crate::report::environment::Environment;
-use crate::report::run::{EnsembleQuality, Report};
+use crate::report::run::{EnsembleQuality, Environment, FROM_PUBLIC_DATA, Report};
 use crate::report::table::{Table, percent};
 
 impl Report {
@@ -36,7 +34,14 @@ impl Report {
     pub fn heading(&self) -> String {
         let simulation = "SIMULATION: noise and keys come from the seed. Reproducible, not private.\n\n";
         let simulation = if self.simulation { simulation } else { "" };
-        format!("{simulation}{}{}{}", self.conditions(), self.mixed_machines(), self.spent())
+        let mixed = match self.kinds_of_machine.len() {
+            ..2 => String::new(),
+            kinds => format!(
+                "MIXED: trained on machines of {kinds} kinds ({}); no single machine can repeat these trainings.\n",
+                self.kinds_of_machine.join(", ")
+            ),
+        };
+        format!("{simulation}{}{mixed}{}", self.conditions(), self.spent())
     }
 
     fn conditions(&self) -> String {
@@ -76,17 +81,6 @@ impl Report {
         )
     }
 
-    fn mixed_machines(&self) -> String {
-        if self.kinds_of_machine.len() < 2 {
-            return String::new();
-        }
-        format!(
-            "MIXED: trained on machines of {} kinds ({}); no single machine can repeat these trainings.\n",
-            self.kinds_of_machine.len(),
-            self.kinds_of_machine.join(", ")
-        )
-    }
-
     fn spent(&self) -> String {
         let Some(ledger) = &self.ledger else { return String::new() };
         let (queries, spent) = (ledger.queries, epsilon_text(ledger.spent_epsilon));
@@ -102,7 +96,6 @@ impl Report {
         )
     }
 
-    /// Returns the claims in full, with the columns to which each belongs.
     fn claims(&self) -> String {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {

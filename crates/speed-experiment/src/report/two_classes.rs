@@ -165,15 +165,7 @@ mod tests {
     /// Returns the share of won pairs, by looking at every pair.
     fn brute_force(images: &[(u8, f64)]) -> Option<f64> {
         let of = |class: u8| images.iter().filter(move |(truth, _)| *truth == class).map(|(_, margin)| *margin);
-        let won = |one: f64, other: f64| {
-            if one > other {
-                1.0
-            } else if one == other {
-                0.5
-            } else {
-                0.0
-            }
-        };
+        let won = |one: f64, other: f64| if one == other { 0.5 } else { f64::from(u8::from(one > other)) };
         let pairs: Vec<f64> = of(1).flat_map(|one| of(0).map(move |other| won(one, other))).collect();
         (!pairs.is_empty()).then(|| pairs.iter().sum::<f64>() / pairs.len() as f64)
     }

@@ -76,7 +76,7 @@ fn compare(values: Vec<Value>, paper: bool) -> Comparison {
 #[track_caller]
 fn figure<'a>(comparison: &'a Comparison, row: &str, key: &str) -> &'a FigureComparison {
     let row = comparison.rows.iter().find(|other| other.name == row).expect("the row");
-    row.figures.iter().find(|other| other.figure.key() == key).expect("the figure")
+    row.figures.iter().find(|other| other.figure == key).expect("the figure")
 }
 
 #[test]

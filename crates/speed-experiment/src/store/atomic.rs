@@ -3,9 +3,10 @@
 use std::fs::{File, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tempfile::{Builder, NamedTempFile};
 
 use crate::error::ExperimentError;
 
@@ -16,7 +17,7 @@ use crate::error::ExperimentError;
 /// If the directory cannot be written.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     // Results are meant to be shared, so the file gets the usual permissions, restricted by the umask, instead of 0600.
-    write_with_mode(path, bytes, 0o666)
+    write_through(path, bytes, 0o666, File::sync_all)
 }
 
 /// Returns the directory of a file, which is the current one for a name alone.
@@ -24,13 +25,11 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
-/// Writes a JSON file atomically.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ExperimentError> {
     write_atomic(path, &json(path, value)?)
 }
 
-/// Serialises a value as the bytes of a JSON file.
-pub(super) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ExperimentError> {
+pub(crate) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ExperimentError> {
     let mut text = serde_json::to_string_pretty(value).map_err(ExperimentError::unwritable(path))?;
     text.push('\n');
     Ok(text.into_bytes())
@@ -38,28 +37,25 @@ pub(super) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, Exper
 
 /// Atomically writes a file that only its owner may read, and syncs its directory.
 pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
-    write_with_mode(path, bytes, 0o600)?;
-    // The next charge must not reach the disk before this file.
-    let folder = folder_of(path);
-    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))
+    write_through(path, bytes, 0o600, File::sync_all)?;
+    sync_folder_of(path)
 }
 
-/// Writes a file like [`write_secret`] or else like [`write_atomic`].
-pub(super) fn write_for(is_secret: bool, path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+/// Syncs the directory of a secret, because the next charge must not reach the disk before it.
+fn sync_folder_of(path: &Path) -> Result<(), ExperimentError> {
+    let folder = folder_of(path);
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))
+}
+
+/// Writes a file like [`write_secret`] or else like [`write_atomic`], and creates its directory.
+pub(crate) fn write_below(path: &Path, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
+    let parent = folder_of(path);
+    std::fs::create_dir_all(parent).map_err(ExperimentError::io("create", parent))?;
     if is_secret { write_secret(path, bytes) } else { write_atomic(path, bytes) }
 }
 
 /// Number of retries of a write whose temporary file another process removed.
 pub(super) const RETRIES: u32 = 5;
-
-/// Writes a file that only its owner may read unless the name exists, like [`write_new`]. Returns whether it was
-/// written.
-pub(crate) fn write_new_secret(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
-    let is_new = link_new(path, bytes, 0o600)?;
-    let folder = folder_of(path);
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))?;
-    Ok(is_new)
-}
 
 /// Prefixes of the names of files that are being written, and of directories that are being copied.
 pub(super) const WRITING: &str = ".writing-";
@@ -90,68 +86,53 @@ pub(super) fn write_passing(path: &Path, bytes: &[u8]) -> Result<(), ExperimentE
     write_through(path, bytes, 0o666, |_| Ok(()))
 }
 
-fn write_with_mode(path: &Path, bytes: &[u8], mode: u32) -> Result<(), ExperimentError> {
-    write_through(path, bytes, mode, File::sync_all)
-}
-
 fn write_through(
     path: &Path,
     bytes: &[u8],
     mode: u32,
     sync: impl Fn(&File) -> std::io::Result<()>,
 ) -> Result<(), ExperimentError> {
-    let folder = folder_of(path);
-    let write = || -> std::io::Result<()> {
-        let file = temporary(folder, bytes, mode, &sync)?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    retried(folder, write).map_err(ExperimentError::io("write", path))
+    retried(path, || temporary(path, bytes, mode, &sync)?.persist(path).map(drop).map_err(|error| error.error))
 }
 
-/// Atomically writes `bytes` to `path` unless the name exists, which link(2) decides, also on NFS. Returns whether the
-/// file was written.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
-    link_new(path, bytes, 0o666)
-}
-
-fn link_new(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, ExperimentError> {
-    let folder = folder_of(path);
-    let write = || match std::fs::hard_link(temporary(folder, bytes, mode, &File::sync_all)?.path(), path) {
+/// Atomically writes `bytes` to `path` unless the name exists, which link(2) decides, also on NFS. Only its owner may read a secret
+/// file. Returns whether the file was written.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], is_secret: bool) -> Result<bool, ExperimentError> {
+    let mode = if is_secret { 0o600 } else { 0o666 };
+    let link = || match std::fs::hard_link(temporary(path, bytes, mode, &File::sync_all)?.path(), path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     };
-    retried(folder, write).map_err(ExperimentError::io("write", path))
+    let is_new = retried(path, link)?;
+    if is_secret {
+        sync_folder_of(path)?;
+    }
+    Ok(is_new)
 }
 
-/// Atomically writes a new directory with these files, whose names may contain directories. Returns whether it was written; it
-/// is not if the name exists, unless it is an empty directory.
+/// Atomically writes a new directory with these files, whose names may contain directories. Only its owner may read a secret
+/// one. Returns whether it was written; it is not if the name exists, unless it is an empty directory.
 pub(crate) fn write_folder<B: AsRef<[u8]>>(
     path: &Path,
     files: impl IntoIterator<Item = (String, B)>,
+    is_secret: bool,
 ) -> Result<bool, ExperimentError> {
-    write_folder_of(path, files, [0o777, 0o666])
+    let modes = if is_secret { [0o700, 0o600] } else { [0o777, 0o666] };
+    new_folder(path, files, modes).map_err(|(error, place)| ExperimentError::io("write", place)(error))
 }
 
-/// Writes a new directory like [`write_folder`] that only its owner may read.
-pub(crate) fn write_secret_folder<B: AsRef<[u8]>>(
-    path: &Path,
-    files: impl IntoIterator<Item = (String, B)>,
-) -> Result<bool, ExperimentError> {
-    write_folder_of(path, files, [0o700, 0o600])
-}
-
-/// Writes a new directory; `modes` are those of the directory and of the files, of which the process's mask is taken away.
-fn write_folder_of<B: AsRef<[u8]>>(
+/// Writes a new directory; the modes are those of the directory and of the files, of which the process's mask is taken away. An
+/// error has its file or directory.
+pub(super) fn new_folder<B: AsRef<[u8]>>(
     path: &Path,
     files: impl IntoIterator<Item = (String, B)>,
     [of_folder, of_files]: [u32; 2],
-) -> Result<bool, ExperimentError> {
-    let parent = folder_of(path);
-    let mut builder = tempfile::Builder::new();
-    let folder = builder.prefix(WRITING).permissions(Permissions::from_mode(of_folder)).tempdir_in(parent);
-    let folder = folder.map_err(ExperimentError::io("write", path))?;
+) -> Result<bool, (std::io::Error, PathBuf)> {
+    let at = |place: PathBuf| move |error: std::io::Error| (error, place);
+    let mut builder = Builder::new();
+    let folder = builder.prefix(WRITING).permissions(Permissions::from_mode(of_folder)).tempdir_in(folder_of(path));
+    let folder = folder.map_err(at(path.to_path_buf()))?;
     for (name, bytes) in files {
         let write = || -> std::io::Result<()> {
             let file = folder.path().join(&name);
@@ -160,7 +141,7 @@ fn write_folder_of<B: AsRef<[u8]>>(
             file.write_all(bytes.as_ref())?;
             file.sync_all()
         };
-        write().map_err(ExperimentError::io("write", path.join(&name)))?;
+        write().map_err(at(path.join(&name)))?;
     }
     match std::fs::rename(folder.path(), path) {
         Ok(()) => {
@@ -169,39 +150,32 @@ fn write_folder_of<B: AsRef<[u8]>>(
             Ok(true)
         }
         Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory) => Ok(false),
-        Err(error) => Err(ExperimentError::io("write", path)(error)),
+        Err(error) => Err((error, path.to_path_buf())),
     }
 }
 
-/// Retries if the temporary file vanished, because another process may have opened the run and removed unfinished
-/// files.
-fn retried<T>(folder: &Path, write: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
-    let vanished = |result: &std::io::Result<T>| {
-        result.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) && folder.is_dir()
-    };
+/// Writes the file `path`, and retries if the temporary file vanished, because another process may have opened the run and
+/// removed unfinished files.
+fn retried<T>(path: &Path, write: impl Fn() -> std::io::Result<T>) -> Result<T, ExperimentError> {
     let mut written = write();
     for _ in 0..RETRIES {
-        if !vanished(&written) {
-            break;
+        match &written {
+            Err(error) if error.kind() == ErrorKind::NotFound && folder_of(path).is_dir() => written = write(),
+            _ => break,
         }
-        written = write();
     }
-    written
+    written.map_err(ExperimentError::io("write", path))
 }
 
-/// Writes a temporary file in the directory of its destination.
-#[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]
 fn temporary(
-    folder: &Path,
+    path: &Path,
     bytes: &[u8],
     mode: u32,
     sync: &impl Fn(&File) -> std::io::Result<()>,
-) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(WRITING);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-    let mut file = builder.tempfile_in(folder)?;
+) -> std::io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(WRITING).permissions(Permissions::from_mode(mode));
+    let mut file = builder.tempfile_in(folder_of(path))?;
     file.write_all(bytes)?;
     sync(file.as_file())?;
     Ok(file)

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use speed_core::{nearest, printable, printable_path};
 
-use super::layout::{CONFIG, LOCK, PUBLISHED, SLURM, SWEEP_REPORT, expect_folder, folders_in, report_path};
-use super::lock::Lock;
+use super::layout::{
+    CONFIG, LOCK, PUBLISHED, SLURM, expect_folder, folders_in, name_of, paths_in, report_path, sweep_report_path,
+};
+use super::shard::Lock;
 use crate::error::ExperimentError;
 
 /// Finds the finished run that `run` names. `run` is the directory of a run, the directory of an experiment with one
@@ -112,7 +114,7 @@ fn runs_in(folder: &Path, is_run: IsRun) -> Vec<PathBuf> {
     if is_run(folder) {
         return vec![folder.to_path_buf()];
     }
-    folders_in(folder).into_iter().map(|run| folder.join(run)).filter(|run| is_run(run)).collect()
+    paths_in(folder).into_iter().filter(|run| is_run(run)).collect()
 }
 
 /// Returns whether a directory is that of a run, and not that of a sweep's jobs, which has the sweep's config.
@@ -122,17 +124,15 @@ fn is_begun(run: &Path) -> bool {
 
 /// Returns a run of the same experiment in which a process works, because a sweep works on one run after another.
 pub fn run_in_use(run: &Path) -> Option<PathBuf> {
-    let experiment = run.parent()?;
-    folders_in(experiment).into_iter().map(|name| experiment.join(name)).find(|other| is_in_use(other))
+    paths_in(run.parent()?).into_iter().find(|other| is_in_use(other))
 }
 
-/// Returns whether a process works in a run's directory.
 pub(crate) fn is_in_use(run: &Path) -> bool {
     Lock::is_held(&run.join(LOCK))
 }
 
 fn is_sweep(folder: &Path) -> bool {
-    folder.join(SWEEP_REPORT).exists()
+    sweep_report_path(folder).exists()
 }
 
 fn has_report(run: &Path) -> bool {
@@ -141,49 +141,44 @@ fn has_report(run: &Path) -> bool {
 
 /// Returns the runs that a name denotes: all runs of an experiment, or the runs whose ids begin with the name.
 fn called(results: &Path, name: &str, is_run: IsRun) -> Vec<PathBuf> {
-    let published = results.join(PUBLISHED);
-    let below = |folder: &Path| -> Vec<(String, PathBuf)> {
-        folders_in(folder).into_iter().map(|experiment| (experiment.clone(), folder.join(experiment))).collect()
-    };
-    let experiments: Vec<(String, PathBuf)> = [results, &published].into_iter().flat_map(below).collect();
-    let all = experiments.iter().filter(|(experiment, _)| experiment == name);
-    let all: Vec<PathBuf> = all.flat_map(|(_, folder)| runs_in(folder, is_run)).collect();
+    let experiments = [paths_in(results), paths_in(&results.join(PUBLISHED))].concat();
+    let all = experiments.iter().filter(|folder| name_of(folder) == name);
+    let all: Vec<PathBuf> = all.flat_map(|folder| runs_in(folder, is_run)).collect();
     if !all.is_empty() {
         return all;
     }
     let (of, id) = name.split_once('/').map_or((None, name), |(experiment, id)| (Some(experiment), id));
-    let runs = experiments.iter().filter(|(experiment, _)| of.is_none_or(|of| of == experiment));
-    let runs = runs.flat_map(|(_, folder)| folders_in(folder).into_iter().map(|run| (folder.join(&run), run)));
-    let matching = runs.filter(|(folder, run)| !id.is_empty() && run.starts_with(id) && is_run(folder));
-    matching.map(|(folder, _)| folder).collect()
+    let runs = experiments.iter().filter(|folder| of.is_none_or(|of| of == name_of(folder)));
+    let runs = runs.flat_map(|folder| paths_in(folder));
+    runs.filter(|run| !id.is_empty() && name_of(run).starts_with(id) && is_run(run)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Writes empty files, for a search that only looks at names.
+    fn write(results: &Path, files: impl IntoIterator<Item: AsRef<Path>>) {
+        for file in files.into_iter().map(|file| results.join(file)) {
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            std::fs::write(file, "").expect("a file");
+        }
+    }
+
     #[test]
     fn a_sweep_answers_for_the_runs_of_its_experiment() {
         let results = tempfile::tempdir().expect("a folder");
         let sweep = results.path().join("a/sweep-89ab");
-        std::fs::create_dir_all(&sweep).expect("a sweep");
-        std::fs::write(sweep.join(SWEEP_REPORT), "").expect("a report");
+        write(results.path(), ["a/sweep-89ab/sweep.json"]);
         let find = |name: &str| find_results(results.path(), Path::new(name));
         assert_eq!(find("a").expect("a"), FoundResults::Sweep(sweep.clone()));
-        for run in ["a/0123", "a/4567"] {
-            std::fs::create_dir_all(results.path().join(run).join("tables")).expect("a run");
-            std::fs::write(report_path(&results.path().join(run)), "").expect("a report");
-        }
+        write(results.path(), ["a/0123/tables/report.json", "a/4567/tables/report.json", "b/89ab/config.toml"]);
         for name in ["a", "sweep-8", "a/sweep-89ab", &sweep.to_string_lossy()] {
             assert_eq!(find(name).expect(name), FoundResults::Sweep(sweep.clone()));
         }
         assert_eq!(find("012").expect("a run"), FoundResults::Run(results.path().join("a/0123")));
-        std::fs::create_dir_all(results.path().join("b/89ab")).expect("a run");
-        std::fs::write(results.path().join("b/89ab").join(CONFIG), "").expect("a config");
         assert_eq!(find("b").expect("a run"), FoundResults::Unfinished(results.path().join("b/89ab")));
-        let other = results.path().join("a/sweep-cdef");
-        std::fs::create_dir_all(&other).expect("a sweep");
-        std::fs::write(other.join(SWEEP_REPORT), "").expect("a report");
+        write(results.path(), ["a/sweep-cdef/sweep.json"]);
         let error = find("a").expect_err("two sweeps").to_string();
         assert!(error.contains("sweep-89ab") && error.contains("sweep-cdef"), "{error}");
     }
@@ -191,10 +186,8 @@ mod tests {
     #[test]
     fn runs_have_several_names() {
         let results = tempfile::tempdir().expect("a folder");
-        for run in ["a/0123", "a/0199", "b/4567", "published/a/89ab", "published/c/cdef"] {
-            std::fs::create_dir_all(results.path().join(run).join("tables")).expect("a run");
-            std::fs::write(report_path(&results.path().join(run)), "").expect("a report");
-        }
+        let runs = ["a/0123", "a/0199", "b/4567", "published/a/89ab", "published/c/cdef"];
+        write(results.path(), runs.map(|run| format!("{run}/tables/report.json")));
         std::fs::create_dir_all(results.path().join("b/unfinished")).expect("a run");
         let find = |name: &str| find_run(results.path(), Path::new(name));
         for (name, run) in [

@@ -15,7 +15,6 @@ use super::layout::ARITHMETIC;
 pub(crate) struct Fingerprint(Digest);
 
 impl Fingerprint {
-    /// Hashes raw bytes.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
         Self(Digest::of(bytes))
     }
@@ -50,7 +49,6 @@ const CODE: &str = "version of the stage's code";
 /// The identity of a stage: the name of its directory, and its inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// The name of the stage's directory.
     pub(crate) name: String,
     /// The name in the stage's fingerprint. Stages of one kind and fingerprint are the same under any directory name.
     pub(crate) kind: String,
@@ -61,7 +59,6 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Creates the identity of the stage in the directory `name`.
     pub(crate) fn new(name: &str, kind: &str, code_version: u32, inputs: Value) -> Self {
         let fingerprint = Fingerprint::of(&json!({ "stage": kind, "code": code_version, "inputs": inputs }));
         Self { name: name.to_owned(), kind: kind.to_owned(), fingerprint, code_version, inputs }

@@ -1,7 +1,9 @@
-//! The directory of an unfinished stage, and its units of work.
+//! The directory of an unfinished stage, and its units of work. It appears atomically with the fingerprint of the stage, the
+//! hashes of its inputs, its program and its kind of machine.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -10,18 +12,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::atomic::{json, write_atomic, write_json, write_new_secret, write_secret};
-use super::beginning;
+use super::atomic::{RETRIES, json, new_folder, write_atomic, write_json, write_new, write_secret};
 use super::fingerprint::{Fingerprint, Identity};
-use super::layout::{ARITHMETIC, CHARGED};
+use super::layout::{ARITHMETIC, CHARGED, FINGERPRINT, PARTS};
 use super::noise_key::{self, NoiseKey};
-use super::program::Program;
+use super::program::{self, Program};
 use super::read::{read_output, read_small};
-use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
-use super::remains::StageRemains;
+use super::record::{FORMAT, FinishedStage, RECORD, StageRecord, StageRemains};
 use crate::error::ExperimentError;
 
-/// The directory of an unfinished stage, and its units of work.
 pub(crate) struct StageFolder {
     name: String,
     folder: PathBuf,
@@ -44,7 +43,6 @@ struct Unit<M> {
     /// the directory was renamed.
     of: Fingerprint,
     payload_sha256: Fingerprint,
-    /// The kind of machine that computed the unit.
     arithmetic: String,
     #[serde(flatten)]
     meta: M,
@@ -53,7 +51,6 @@ struct Unit<M> {
 /// A unit in one file: its value and the hash of the value.
 #[derive(Serialize, Deserialize)]
 struct Sealed<M> {
-    /// The fingerprint of the unit's stage.
     of: Fingerprint,
     sha256: Fingerprint,
     value: M,
@@ -61,9 +58,7 @@ struct Sealed<M> {
 
 impl StageFolder {
     /// Opens the directory for work. A directory of another fingerprint is renamed, never overwritten.
-    ///
-    /// # Errors
-    /// If another version of the program finished the stage there, or the directory cannot be written.
+    /// Fails if another version of the program finished the stage there, or the directory cannot be written.
     pub(super) fn open(folder: PathBuf, identity: &Identity) -> Result<Self, ExperimentError> {
         let mut superseded = None;
         StageRecord::check_format(&folder)?;
@@ -73,20 +68,16 @@ impl StageFolder {
                 superseded = Some(remains.set_aside()?);
             }
         }
-        beginning::begin(&folder, identity)?;
-        beginning::check(&folder, identity)?;
+        begin(&folder, identity)?;
         Ok(Self { superseded, ..Self::at(folder, identity) })
     }
 
     /// Opens the directory to do a part of its work in parallel with other processes. Nothing is renamed.
-    ///
-    /// # Errors
-    /// If the directory holds work on other inputs, a damaged stage or one of another version, or, unless
+    /// Fails if the directory holds work on other inputs, a damaged stage or one of another version, or, unless
     /// `any_program`, work of another program.
     pub(super) fn join(folder: PathBuf, identity: &Identity, any_program: bool) -> Result<Self, ExperimentError> {
         StageRecord::check_format(&folder)?;
-        beginning::begin(&folder, identity)?;
-        beginning::check(&folder, identity)?;
+        begin(&folder, identity)?;
         if let Some((path, damage)) = FinishedStage::damage(&folder, identity.fingerprint) {
             let fault = format_args!("{damage}: `speed run` with the same config repeats the stage");
             return Err(ExperimentError::results(path, fault));
@@ -111,34 +102,28 @@ impl StageFolder {
         }
     }
 
-    /// Returns the new name of a directory of other inputs that was here and was renamed.
     pub(crate) fn superseded(&self) -> Option<&str> {
         self.superseded.as_deref()
     }
 
-    /// Returns the directory's path.
     pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes any file of the stage.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.check()?;
         write_atomic(&self.folder.join(name), bytes)
     }
 
-    /// Writes a file of the stage that only its owner may read.
     pub(crate) fn write_secret(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.check()?;
         write_secret(&self.folder.join(name), bytes)
     }
 
-    /// Writes a JSON file of the stage that only its owner may read.
     pub(crate) fn write_secret_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.write_secret(name, &json(&self.folder.join(name), value)?)
     }
 
-    /// Writes a JSON file of the stage.
     pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.check()?;
         write_json(&self.folder.join(name), value)
@@ -151,7 +136,6 @@ impl StageFolder {
         Ok(())
     }
 
-    /// Writes a JSON side file, like [`Self::write_checked`].
     pub(crate) fn write_checked_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.write_checked(name, &json(&self.folder.join(name), value)?)
     }
@@ -167,9 +151,7 @@ impl StageFolder {
 
     /// Saves the noise key until the answers are given, in a file that only its owner may read. Replaces the key
     /// `seen`, if there was one.
-    ///
-    /// # Errors
-    /// If the file cannot be written, or another process saves a key at the same time. Locks may not work across
+    /// Fails if the file cannot be written, or another process saves a key at the same time. Locks may not work across
     /// machines, and then this check prevents answers with two different noises.
     pub(crate) fn keep_noise_key(&mut self, key: NoiseKey, seen: Option<&NoiseKey>) -> Result<(), ExperimentError> {
         self.check()?;
@@ -181,19 +163,17 @@ impl StageFolder {
             Ok(there) if *there == key.as_bytes() => {}
             Ok(there) if is_anothers(&there) => return Err(ExperimentError::taken_away(&path)),
             Ok(_) => write_secret(&path, key.as_bytes())?,
-            Err(_) if write_new_secret(&path, key.as_bytes())? => {}
+            Err(_) if write_new(&path, key.as_bytes(), true)? => {}
             Err(_) => return Err(ExperimentError::taken_away(&path)),
         }
         self.noise_key = Some(key);
         Ok(())
     }
 
-    /// Returns the noise key with which this process charged the answers.
     pub(crate) fn noise_key(&self) -> Option<&NoiseKey> {
         self.noise_key.as_ref()
     }
 
-    /// Records that answers with this noise are charged.
     pub(crate) fn mark_charged(&self, noise_digest: &str) -> Result<(), ExperimentError> {
         self.write_checked(CHARGED, noise_digest.as_bytes())
     }
@@ -237,7 +217,6 @@ impl StageFolder {
         lock(&self.known).insert(unit_payload(unit), hash);
     }
 
-    /// Saves a finished unit of work as one small file.
     pub(crate) fn write_sealed(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         let unwritable = ExperimentError::unwritable(self.folder.join(unit_meta(name)));
         let value = serde_json::to_value(value).map_err(unwritable)?;
@@ -251,7 +230,6 @@ impl StageFolder {
         counts.then(|| serde_json::from_value(unit.value).ok()).flatten()
     }
 
-    /// Reads any file of an earlier attempt.
     pub(crate) fn read_partial(&self, name: &str) -> Option<Vec<u8>> {
         read_output(&self.folder.join(name)).ok()
     }
@@ -268,9 +246,7 @@ impl StageFolder {
     }
 
     /// Writes the record. `outputs` are the files that the fingerprint determines; other files may hold times.
-    ///
-    /// # Errors
-    /// If an output is missing, the record cannot be written, or the directory belongs to another stage by now.
+    /// Fails if an output is missing, the record cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn finish(self, outputs: &[String]) -> Result<FinishedStage, ExperimentError> {
         self.check()?;
         let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -303,6 +279,47 @@ impl StageFolder {
         write_json(&self.folder.join(RECORD), &record)?;
         Ok(FinishedStage { folder: self.folder, record })
     }
+}
+
+/// Creates the directory of a stage, unless it exists. If several processes do so at once, one of them creates it.
+/// Fails if the directory holds work on other inputs. The error lists the inputs that differ, if the directory records them.
+fn begin(folder: &Path, identity: &Identity) -> Result<(), ExperimentError> {
+    let here = identity.parts();
+    let mut files = vec![
+        (FINGERPRINT, identity.fingerprint.to_hex()),
+        (program::FILE, Program::current().to_json()),
+        (PARTS, format!("{:#}", serde_json::json!(here))),
+    ];
+    // Written together with the directory, so that a machine of another kind sees at once that the stage is not its own.
+    files.extend(identity.arithmetic().map(|kind| (ARITHMETIC, format!("{kind}\n"))));
+    for _ in 0..RETRIES {
+        if folder.join(FINGERPRINT).exists() {
+            break;
+        }
+        let files = files.iter().map(|(name, text)| ((*name).to_owned(), text));
+        match new_folder(folder, files, [0o777, 0o666]) {
+            // Now it exists, or another process removed this process's unfinished directory.
+            Ok(_) => {}
+            Err((error, _)) if [ErrorKind::AlreadyExists, ErrorKind::NotFound].contains(&error.kind()) => {}
+            Err((error, _)) => return Err(ExperimentError::io("create", folder)(error)),
+        }
+    }
+    fs::metadata(folder.join(FINGERPRINT)).map_err(ExperimentError::io("create", folder))?;
+    if StageRemains(folder.to_path_buf()).is_of(identity.fingerprint) {
+        return Ok(());
+    }
+    let there = read_small(&folder.join(PARTS)).ok();
+    let there: BTreeMap<String, Fingerprint> =
+        there.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let keys = here.keys().chain(there.keys().filter(|key| !here.contains_key(*key)));
+    let differs = keys.filter(|key| here.get(*key) != there.get(*key)).map(|key| key.escape_debug().to_string());
+    let differs: Vec<String> = if there.is_empty() { Vec::new() } else { differs.collect() };
+    let differs = match differs.as_slice() {
+        [] => "or of another version".to_owned(),
+        keys => format!("these differ: {}", keys.join(", ")),
+    };
+    let next = "A shard does not set it aside: first run `speed run` with the same config and --stage";
+    Err(ExperimentError::results(folder, format_args!("holds work with other inputs ({differs}). {next}")))
 }
 
 fn lock(hashes: &Mutex<BTreeMap<String, Fingerprint>>) -> MutexGuard<'_, BTreeMap<String, Fingerprint>> {
@@ -374,32 +391,22 @@ mod tests {
         assert_eq!(fs::read_to_string(path.join(RECORD)).expect("the same"), other);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_noise_key_is_for_its_owner_only() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let stages = tempfile::tempdir().expect("a temporary folder");
-        let identity = Identity::new("aggregate", "aggregate", 1, json!({}));
-        let mut folder = StageFolder::join(stages.path().join("aggregate"), &identity, true).expect("a folder");
-        let key = |byte| NoiseKey::from_bytes(&[byte; 32], identity.fingerprint).expect("32 bytes");
-        // A new file, and one in place of another.
-        for (new, seen) in [(key(1), None), (key(2), Some(key(1)))] {
-            folder.keep_noise_key(new, seen.as_ref()).expect("written");
-            let mode = fs::metadata(folder.path().join(noise_key::FILE)).expect("a key").permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
-    }
-
-    #[test]
-    fn a_key_of_another_process_is_not_replaced() {
         let stages = tempfile::tempdir().expect("a folder");
         let identity = Identity::new("aggregate", "aggregate", 1, json!({}));
         let mut folder = StageFolder::join(stages.path().join("aggregate"), &identity, true).expect("a folder");
         let key = |byte| NoiseKey::from_bytes(&[byte; 32], identity.fingerprint).expect("32 bytes");
+        let mode = |folder: &StageFolder| {
+            let file = fs::metadata(folder.path().join(noise_key::FILE)).expect("a key");
+            std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777
+        };
         folder.keep_noise_key(key(1), None).expect("the first");
+        assert_eq!(mode(&folder), 0o600);
         folder.keep_noise_key(key(1), None).expect("the same");
         assert!(folder.keep_noise_key(key(2), None).is_err() && folder.keep_noise_key(key(2), Some(&key(3))).is_err());
         folder.keep_noise_key(key(2), Some(&key(1))).expect("in place of a key that was never charged");
+        assert_eq!(mode(&folder), 0o600);
         fs::write(folder.path().join(noise_key::FILE), "half a key").expect("written");
         folder.keep_noise_key(key(3), None).expect("in place of an invalid key");
     }

@@ -8,9 +8,7 @@ use crate::error::ExperimentError;
 /// The directory of published runs in a directory of results. A run neither writes to it nor reads from it.
 pub(crate) const PUBLISHED: &str = "published";
 
-/// The file of the resolved config.
 pub(super) const CONFIG: &str = "config.toml";
-/// The file that describes the machine and the versions.
 pub(super) const ENVIRONMENT: &str = "env.json";
 /// The lock file of the process that works in the run's directory.
 pub(super) const LOCK: &str = "run.lock";
@@ -18,9 +16,7 @@ pub(super) const LOCK: &str = "run.lock";
 const PROGRESS: &str = "progress.json";
 /// The directory of a cluster's scripts, jobs and logs.
 pub(super) const SLURM: &str = "slurm";
-/// The directory of the locks of shards.
 const SHARDS: &str = "shards";
-/// The file of a stage's fingerprint, in the stage's directory.
 pub(super) const FINGERPRINT: &str = "fingerprint";
 /// The file of the hashes of a stage's parts, in the stage's directory; an error names the parts that differ.
 pub(super) const PARTS: &str = "inputs.json";
@@ -28,10 +24,8 @@ pub(super) const PARTS: &str = "inputs.json";
 pub(crate) const ARITHMETIC: &str = "arithmetic";
 /// The file of the digest of the noise that a stage's answers were charged with, in the stage's directory.
 pub(super) const CHARGED: &str = "charged";
-/// The directory of tables and plots.
 const TABLES: &str = "tables";
-/// The file of a finished sweep's report, in the sweep's directory.
-pub(super) const SWEEP_REPORT: &str = "sweep.json";
+const SWEEP_REPORT: &str = "sweep.json";
 /// The file of a finished run's report, in the directory of tables.
 const REPORT: &str = "report.json";
 /// Tables, plots and pages for readers, in the directory of tables.
@@ -40,9 +34,7 @@ const PAGES: [&str; 5] = ["report.html", "table.md", "report.md", "students.svg"
 pub(crate) const ASKED_QUERIES: &str = "queries.json";
 /// The file of the queries' pictures, ten in a row, in the directory of tables.
 pub(crate) const ASKED_PICTURES: &str = "queries.png";
-/// The directory of the stages.
 const STAGES: &str = "stages";
-/// The directory of the students' models.
 const MODELS: &str = "models";
 
 /// Fails if the path of a results directory is a file.
@@ -53,17 +45,14 @@ pub(crate) fn expect_folder(results: &Path) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Returns the directory of a run's stages.
 pub(crate) fn stages(run: &Path) -> PathBuf {
     run.join(STAGES)
 }
 
-/// Returns the path of the file with a run's progress.
 pub(crate) fn progress_path(run: &Path) -> PathBuf {
     run.join(PROGRESS)
 }
 
-/// Returns the directory of the locks of a run's shards.
 pub(super) fn shards(run: &Path) -> PathBuf {
     run.join(SHARDS)
 }
@@ -100,9 +89,7 @@ pub(crate) fn example_image(run: &Path) -> PathBuf {
 
 /// Returns the models of a run's students, by row and then by name.
 pub(crate) fn models_in(run: &Path) -> Vec<PathBuf> {
-    let models = run.join(MODELS);
-    let rows = folders_in(&models).into_iter().map(|row| models.join(row));
-    let files = rows.flat_map(|row| {
+    let files = paths_in(&run.join(MODELS)).into_iter().flat_map(|row| {
         let files = std::fs::read_dir(row).into_iter().flatten().flatten().map(|entry| entry.path());
         let mut files: Vec<PathBuf> =
             files.filter(|path| path.extension().is_some_and(|end| end == "safetensors")).collect();
@@ -112,7 +99,6 @@ pub(crate) fn models_in(run: &Path) -> Vec<PathBuf> {
     files.collect()
 }
 
-/// Returns the path of one of a run's tables or plots.
 pub(crate) fn table_path(run: &Path, name: &str) -> PathBuf {
     run.join(TABLES).join(name)
 }
@@ -120,6 +106,16 @@ pub(crate) fn table_path(run: &Path, name: &str) -> PathBuf {
 /// Returns the path of a run's report, which exists once the run is finished.
 pub fn report_path(run: &Path) -> PathBuf {
     table_path(run, REPORT)
+}
+
+/// Returns the directory of a sweep's tables below `results`, beside the runs of its experiment.
+pub(crate) fn sweep_folder(results: &Path, experiment: &str, sweep: &str) -> PathBuf {
+    results.join(experiment).join(format!("sweep-{sweep}"))
+}
+
+/// Returns the path of a sweep's report, which exists once the sweep is finished.
+pub(crate) fn sweep_report_path(sweep: &Path) -> PathBuf {
+    sweep.join(SWEEP_REPORT)
 }
 
 /// Returns the existing tables, plots and pages of a run that are meant for readers.
@@ -140,6 +136,11 @@ pub(crate) fn is_called(stage: &str, name: &str) -> bool {
     stage == name || is_kind && stage.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
 
+/// Returns the sorted paths of the directories in `folder`; empty if it cannot be read.
+pub(super) fn paths_in(folder: &Path) -> Vec<PathBuf> {
+    folders_in(folder).into_iter().map(|name| folder.join(name)).collect()
+}
+
 /// Returns the sorted names of the directories in `folder`; empty if it cannot be read.
 pub(crate) fn folders_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -153,12 +154,10 @@ pub(crate) fn folders_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Returns whether a name has the form of a run's id.
 pub(crate) fn is_id(name: &str) -> bool {
     name.len() == 12 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Returns the last component of a path as text.
 pub(super) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -6,7 +6,6 @@ use zeroize::Zeroizing;
 
 use super::fingerprint::Fingerprint;
 
-/// The file of the key.
 pub(super) const FILE: &str = "noise.key";
 
 /// The key from which, together with the question, all noise of one set of answers is derived. It is stored only in its
@@ -18,12 +17,10 @@ pub(crate) struct NoiseKey {
 }
 
 impl NoiseKey {
-    /// Draws a key for the answers to `question`.
     pub(crate) fn fresh(question: Fingerprint) -> Result<Self, EntropyError> {
         Ok(Self { key: Randomness::fresh()?, question })
     }
 
-    /// Returns the key with these bytes, if their number is right.
     pub(super) fn from_bytes(bytes: &[u8], question: Fingerprint) -> Option<Self> {
         Some(Self { key: Zeroizing::new(bytes.try_into().ok()?), question })
     }
@@ -32,12 +29,10 @@ impl NoiseKey {
         self.key.as_slice()
     }
 
-    /// Returns the noise of one teacher.
     pub(crate) fn of_teacher(&self, teacher: usize) -> Randomness {
         Randomness::SavedKey(self.derive("teacher", teacher as u64))
     }
 
-    /// Returns the noise of the server, if it adds all of the noise.
     pub(crate) fn of_server(&self) -> Randomness {
         Randomness::SavedKey(self.derive("server", 0))
     }

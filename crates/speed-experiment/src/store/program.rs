@@ -17,14 +17,12 @@ pub(super) const FILE: &str = "program.json";
 /// A program, identified by the bytes of its executable.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Program {
-    /// The version of SPEED.
     speed: String,
     /// The SHA-256 of the executable; empty if it cannot be read.
     sha256: String,
 }
 
 impl Program {
-    /// Returns the program of this process.
     pub(super) fn current() -> &'static Self {
         static CURRENT: OnceLock<Program> = OnceLock::new();
         CURRENT
@@ -32,15 +30,12 @@ impl Program {
     }
 
     /// Returns the content of [`FILE`] for this program.
-    pub(super) fn to_json(&self) -> Vec<u8> {
+    pub(super) fn to_json(&self) -> String {
         // An object of strings can always be written as JSON.
-        serde_json::to_vec_pretty(self).unwrap_or_default()
+        serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Fails if another program began the stage.
-    ///
-    /// # Errors
-    /// If another program began it, or the file is missing or invalid. The error names both programs.
+    /// Fails if another program began the stage, or the file is missing or invalid. The error names both programs.
     pub(super) fn check(&self, stage: &Path) -> Result<(), ExperimentError> {
         let path = stage.join(FILE);
         let bytes = read_small(&path).map_err(ExperimentError::io("read", &path))?;

@@ -24,18 +24,15 @@ const MAX_OUTPUT: u64 = 8 << 30;
 /// Maximum length of a user's text file in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// Reads a user's text file.
 pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, ExperimentError> {
     read_regular(path, MAX_TEXT).map_err(ExperimentError::unreadable(path))
 }
 
-/// The version that a report states.
 #[derive(Deserialize)]
 struct Stated {
     schema: Option<u32>,
 }
 
-/// Reads a report.
 pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
     let bytes = read_results(path)?;
     let Stated { schema: found } = parse(path, &bytes)?;
@@ -45,7 +42,6 @@ pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, Experim
     parse(path, &bytes)
 }
 
-/// Reads the table of a run without a report.
 pub(crate) fn read_table_alone<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
     parse(path, &read_results(path)?)
 }

@@ -1,21 +1,20 @@
 //! A run's directory. Either one process works there on all stages, or several shards do, each with a lock.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::report::Environment;
 
-use super::atomic::{WRITING, remove_unfinished, write_atomic, write_for, write_json};
+use super::atomic::{WRITING, remove_unfinished, write_atomic, write_json};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
 use super::layout::{self, folders_in, is_called, name_of};
-use super::lock::Lock;
 use super::noise_key;
 use super::read::{is_one_name, read_small};
-use super::record::{FinishedStage, RECORD, StageRecord};
-use super::remains::StageRemains;
-use super::shard::Shard;
+use super::record::{FinishedStage, RECORD, StageRecord, StageRemains};
+use super::shard::{Lock, Shard};
 use crate::config::{Config, Source};
 use crate::error::ExperimentError;
 
@@ -23,7 +22,6 @@ use crate::error::ExperimentError;
 /// processes that work on all stages.
 pub(crate) struct RunStore {
     folder: PathBuf,
-    /// Whether this process made the directory.
     is_new: bool,
     forced: Vec<String>,
     access: Access,
@@ -38,14 +36,12 @@ enum Access {
         shard: Shard,
         /// The shard's lock. It is taken, and the directory is created, when the first unit is begun.
         lock: Mutex<Option<Lock>>,
-        /// The text of the config in the directory.
         config: String,
         /// Whether it may resume the work of another program.
         any_program: bool,
     },
 }
 
-/// The state of a stage.
 pub(crate) enum StageState {
     /// The stage is done with this fingerprint, and every output exists unchanged.
     Done(FinishedStage),
@@ -58,21 +54,13 @@ pub(crate) enum StageState {
 fn make_stages(run: &Path) -> Result<(), ExperimentError> {
     let stages = layout::stages(run);
     fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &stages))?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(&stages, fs::Permissions::from_mode(0o700))
-            .map_err(ExperimentError::io("protect", &stages))?;
-    }
-    Ok(())
+    fs::set_permissions(&stages, fs::Permissions::from_mode(0o700)).map_err(ExperimentError::io("protect", &stages))
 }
 
 impl RunStore {
     /// Opens or creates the directory of `config` below `results` and takes its lock. Saves the resolved config and
     /// `environment`, the description of the machine, before any work starts.
-    ///
-    /// # Errors
-    /// If another process works there, the directory belongs to another config, or it cannot be written.
+    /// Fails if another process works there, the directory belongs to another config, or it cannot be written.
     pub(crate) fn open(results: &Path, config: &Config, environment: &Environment) -> Result<Self, ExperimentError> {
         let folder = Self::folder_of(results, config);
         let is_new = !folder.exists();
@@ -86,9 +74,7 @@ impl RunStore {
     }
 
     /// Fails early, before inputs are read, if [`Self::open`] would fail because of the directory. Creates nothing.
-    ///
-    /// # Errors
-    /// If the results are not a directory, or the run's directory belongs to another config or is in use.
+    /// Fails if the results are not a directory, or the run's directory belongs to another config or is in use.
     pub(crate) fn expect_free(results: &Path, config: &Config) -> Result<(), ExperimentError> {
         layout::expect_folder(results)?;
         let (folder, text) = (Self::folder_of(results, config), config.to_toml());
@@ -161,12 +147,10 @@ impl RunStore {
         Config::load(&source)
     }
 
-    /// Returns whether a stage of the run of `config` was begun.
     pub(crate) fn has_stages(results: &Path, config: &Config) -> bool {
         !folders_in(&layout::stages(&Self::folder_of(results, config))).is_empty()
     }
 
-    /// Returns the id of the run of `config`.
     pub(crate) fn id_of(config: &Config) -> String {
         Fingerprint::of_bytes(config.to_toml().as_bytes()).short()
     }
@@ -188,17 +172,14 @@ impl RunStore {
         layout::stages(folder).join(name).join(RECORD).exists()
     }
 
-    /// Returns the run's directory.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the directory of the experiment's runs.
     pub(crate) fn experiment(&self) -> &Path {
         self.folder.parent().unwrap_or(&self.folder)
     }
 
-    /// Returns the run's id.
     pub(crate) fn id(&self) -> String {
         name_of(&self.folder)
     }
@@ -224,9 +205,7 @@ impl RunStore {
     }
 
     /// Opens the directory of an unfinished stage for work.
-    ///
-    /// # Errors
-    /// If the directory cannot be written, or, in a shard, another process works on the same units.
+    /// Fails if the directory cannot be written, or, in a shard, another process works on the same units.
     pub(crate) fn unfinished(&self, identity: &Identity) -> Result<StageFolder, ExperimentError> {
         let folder = self.stage_folder(&identity.name);
         match &self.access {
@@ -251,11 +230,9 @@ impl RunStore {
 
     /// Finds the finished stage by its record alone, in any run of the experiment. Its outputs are not checked.
     pub(crate) fn recorded(&self, identity: &Identity) -> Option<FinishedStage> {
-        let own = FinishedStage::recorded(&self.stage_folder(&identity.name), identity.fingerprint);
-        own.or_else(|| {
-            let all = self.remains(&identity.kind).into_iter();
-            all.into_iter().find_map(|remains| FinishedStage::recorded(remains.folder(), identity.fingerprint))
-        })
+        let recorded = |folder: &Path| FinishedStage::recorded(folder, identity.fingerprint);
+        let own = recorded(&self.stage_folder(&identity.name));
+        own.or_else(|| self.remains(&identity.kind).iter().find_map(|remains| recorded(remains.folder())))
     }
 
     /// Sets aside the directories of the stages called `name`, or `name-...`, and no longer accepts these stages from
@@ -271,12 +248,10 @@ impl RunStore {
         Ok(())
     }
 
-    /// Returns whether the stage must be done again.
     pub(crate) fn is_forced(&self, stage: &str) -> bool {
         self.forced.iter().any(|name| is_called(stage, name))
     }
 
-    /// Returns the names of the existing stage directories.
     pub(crate) fn stage_names(&self) -> Vec<String> {
         folders_in(&layout::stages(&self.folder)).into_iter().filter(|name| layout::is_current(name)).collect()
     }
@@ -288,25 +263,6 @@ impl RunStore {
             names.iter().filter_map(|name| StageRecord::read(&self.stage_folder(name))).collect();
         records.sort_by_key(|record| record.finished_at);
         records
-    }
-
-    /// Writes a table or plot of the run. Overwrites the file of an earlier report of the same run.
-    pub(crate) fn write_table(&self, name: &str, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
-        self.write_below(&layout::table_path(&self.folder, name), bytes, is_secret)
-    }
-
-    /// Writes a file below the run's directory, which replaces that of an earlier report of the same run. Only its owner may read
-    /// it if it is secret.
-    pub(crate) fn write_below(&self, path: &Path, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(ExperimentError::io("create", parent))?;
-        }
-        write_for(is_secret, path, bytes)
-    }
-
-    /// Writes the report, which marks the run as finished. Only its owner may read it if it has figures of secret votes.
-    pub(crate) fn write_report(&self, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
-        write_for(is_secret, &layout::report_path(&self.folder), bytes)
     }
 
     fn stage_folder(&self, name: &str) -> PathBuf {
@@ -325,23 +281,18 @@ impl RunStore {
 
     /// Returns the directories of the stages of this kind in all runs of the experiment, with this run first.
     pub(crate) fn remains(&self, kind: &str) -> Vec<StageRemains> {
-        self.all_remains(kind).into_iter().filter(StageRemains::is_current).collect()
+        let is_current = |stage: &StageRemains| layout::is_current(&name_of(stage.folder()));
+        self.all_remains(kind).into_iter().filter(is_current).collect()
     }
 
     /// Returns the directories of [`Self::remains`] and the directories of this kind that were set aside.
     pub(crate) fn all_remains(&self, kind: &str) -> Vec<StageRemains> {
-        let experiment = self.experiment();
-        let mut runs: Vec<PathBuf> = folders_in(experiment).into_iter().map(|run| experiment.join(run)).collect();
+        let mut runs = layout::paths_in(self.experiment());
         runs.sort_by_key(|run| *run != self.folder);
-        let stages = runs.into_iter().flat_map(|run| {
-            let stages = layout::stages(&run);
-            let names = folders_in(&stages).into_iter().filter(|name| is_called(name, kind));
-            names.map(|name| StageRemains(stages.join(name))).collect::<Vec<_>>()
-        });
-        stages.collect()
+        let stages = runs.into_iter().flat_map(|run| layout::paths_in(&layout::stages(&run)));
+        stages.filter(|stage| is_called(&name_of(stage), kind)).map(StageRemains).collect()
     }
 
-    /// Returns the directory of the stage `name` in this run, finished or not.
     pub(crate) fn remains_of(&self, name: &str) -> StageRemains {
         StageRemains(self.stage_folder(name))
     }
@@ -371,7 +322,6 @@ fn differing_keys(place: &str, here: &toml::Value, there: &toml::Value, differs:
     }
 }
 
-/// Fails if a shard works in a run's directory.
 fn refuse_shards(run: &Path) -> Result<(), ExperimentError> {
     Shard::at_work(run).first().map_or(Ok(()), |shard| Err(shard.in_use(run)))
 }
@@ -394,7 +344,6 @@ fn other_text(path: PathBuf, expected: &str, found: &[u8]) -> ExperimentError {
     other_config(path, &id(expected.as_bytes()), &id(found))
 }
 
-/// Returns the error of a directory of the run `expected` with the config of the run `found`.
 fn other_config(path: PathBuf, expected: &str, found: &str) -> ExperimentError {
     ExperimentError::results(
         path,

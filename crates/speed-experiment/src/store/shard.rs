@@ -1,19 +1,70 @@
-//! Shards at work in a run's directory. Each holds a lock on a file of its name, which the system releases when the
-//! process ends.
+//! Locks on files, which the system releases when they are dropped or their process ends, and shards at work in a run's
+//! directory: each holds a lock on a file of its name.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use super::find::is_in_use;
 use super::layout;
-use super::lock::Lock;
 use crate::error::ExperimentError;
 
-/// The extension of the lock files.
 const ENDING: &str = ".lock";
+
+/// A process that only checks whether a lock is held has it for a moment, on network storage for longer: so often is a lock tried, at
+/// these intervals, before it counts as another process's.
+const ATTEMPTS: usize = 10;
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// An exclusive lock on a file that exists only for the lock.
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    pub(crate) fn wait(path: &Path) -> Result<Self, ExperimentError> {
+        let file = open_lock(path)?;
+        file.lock().map_err(ExperimentError::io("lock", path))?;
+        Ok(Self { _file: file })
+    }
+
+    /// Takes the lock on `path`, unless another process has it; `folder` is the guarded directory.
+    ///
+    /// # Errors
+    /// If another process has it, or the file cannot be opened or locked.
+    pub fn try_take(path: PathBuf, folder: &Path) -> Result<Self, ExperimentError> {
+        Self::attempt(&path)?.ok_or_else(|| ExperimentError::in_use(folder))
+    }
+
+    /// Takes the lock on `path`; `None` if another process has it.
+    pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ExperimentError> {
+        let file = open_lock(path)?;
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                std::thread::sleep(MOMENT);
+            }
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self { _file: file })),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(ExperimentError::io("lock", path)(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether another process has the lock on `path`; writes nothing.
+    pub(super) fn is_held(path: &Path) -> bool {
+        File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+}
+
+fn open_lock(path: &Path) -> Result<File, ExperimentError> {
+    let file = File::options().create(true).truncate(false).write(true).open(path);
+    file.map_err(ExperimentError::io("open", path))
+}
 
 /// A share of one stage's units: the units whose number (0, 1, 2, ...) has the remainder `number - 1` modulo `of`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -42,9 +93,7 @@ impl Shard {
     }
 
     /// Takes the shard's lock in the directory `run`, which exists.
-    ///
-    /// # Errors
-    /// If the same shard, a shard of another division of the stage, or a process on all stages works there, or the file
+    /// Fails if the same shard, a shard of another division of the stage, or a process on all stages works there, or the file
     /// system has no locks.
     pub(super) fn lock(&self, run: &Path) -> Result<Lock, ExperimentError> {
         let folder = layout::shards(run);
@@ -63,12 +112,10 @@ impl Shard {
         }
     }
 
-    /// Returns the error of a process that must not work beside this shard.
     pub(super) fn in_use(&self, run: &Path) -> ExperimentError {
         ExperimentError::results(run, format_args!("{self} works in this folder: wait until it finishes, or stop it"))
     }
 
-    /// Returns the shards that have begun in the directory `run`.
     fn begun_in(run: &Path) -> impl Iterator<Item = Self> {
         let files = fs::read_dir(layout::shards(run)).into_iter().flatten().flatten();
         files.filter_map(|file| Self::from_file_name(&file.file_name().to_string_lossy()))

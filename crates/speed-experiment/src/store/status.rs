@@ -10,34 +10,26 @@ use super::find::is_in_use;
 use super::layout::{self, name_of};
 use super::read::read_small;
 use super::run::RunStore;
-use crate::config::Config;
 use crate::error::ExperimentError;
 use crate::progress::{RunView, StageStatus, StageView};
 use crate::stages::Graph;
 
-/// The file with a run's progress.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct ProgressFile {
+struct ProgressFile {
     /// The time when it was written, in seconds since 1970.
     written_at: f64,
     #[serde(flatten)]
     view: RunView,
 }
 
-impl ProgressFile {
-    /// Creates the file's content, written now.
-    pub(crate) fn new(view: RunView) -> Self {
-        Self { written_at: since_1970().as_secs_f64(), view }
-    }
-}
-
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Writes the file atomically.
-pub(crate) fn write_progress(path: &Path, progress: &ProgressFile) -> Result<(), ExperimentError> {
-    let bytes = serde_json::to_vec(progress).map_err(ExperimentError::unwritable(path))?;
+/// Writes the progress of the process that works in a run's directory.
+pub(crate) fn write_progress(path: &Path, view: RunView) -> Result<(), ExperimentError> {
+    let progress = ProgressFile { written_at: since_1970().as_secs_f64(), view };
+    let bytes = serde_json::to_vec(&progress).map_err(ExperimentError::unwritable(path))?;
     write_passing(path, &bytes)
 }
 
@@ -83,11 +75,18 @@ impl RunStatus {
             (false, true) => RunState::Finished,
             (false, false) => RunState::Stopped,
         };
-        let progress = (state == RunState::Running).then(|| read_progress(folder)).flatten();
+        let bytes = (state == RunState::Running).then(|| read_small(&layout::progress_path(folder)).ok()).flatten();
+        let progress: Option<ProgressFile> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let since = |file: &ProgressFile| (since_1970().as_secs_f64() - file.written_at).max(0.0);
         let seconds_since_word = progress.as_ref().map(since);
         let mut view = progress.map(|file| file.view).unwrap_or_default();
-        view.stages = stages(folder, &config, state, &view.stages);
+        let stage = |(name, is_recorded): (&str, bool)| {
+            let is_done = state == RunState::Finished || is_recorded;
+            let otherwise = if is_done { StageStatus::Done } else { StageStatus::Waiting };
+            let reported = view.stages.iter().find(|stage| stage.name == name);
+            StageView { name: name.to_owned(), state: reported.map_or(otherwise, |stage| stage.state) }
+        };
+        view.stages = Graph::for_config(&config).done_in(folder, &config).map(stage).collect();
         if let (Some(work), Some(seconds)) = (&mut view.work, seconds_since_word) {
             work.seconds += seconds;
         }
@@ -100,25 +99,4 @@ impl RunStatus {
             view,
         })
     }
-}
-
-/// Reads the progress of the process that works in the directory; `None` if the file cannot be read.
-fn read_progress(folder: &Path) -> Option<ProgressFile> {
-    serde_json::from_slice(&read_small(&layout::progress_path(folder)).ok()?).ok()
-}
-
-/// Returns the states of the config's stages: from `reported` progress, and otherwise from the directory.
-fn stages(folder: &Path, config: &Config, state: RunState, reported: &[StageView]) -> Vec<StageView> {
-    let graph = Graph::for_config(config);
-    let view = |(name, is_recorded): (&str, bool)| {
-        let reported = reported.iter().find(|stage| stage.name == name).map(|stage| stage.state);
-        let is_done = state == RunState::Finished || is_recorded;
-        let state = match reported {
-            Some(reported) => reported,
-            None if is_done => StageStatus::Done,
-            None => StageStatus::Waiting,
-        };
-        StageView { name: name.to_owned(), state }
-    };
-    graph.done_in(folder, config).map(view).collect()
 }

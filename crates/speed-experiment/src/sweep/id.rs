@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Sweep;
-use crate::store::{Fingerprint, RunStore, SweepStore};
+use crate::store::{self, Fingerprint, RunStore};
 
 /// Returns the id of a sweep, or of a plain run: the beginning of the fingerprint of all its configs.
 pub fn sweep_id(sweep: &Sweep) -> String {
@@ -14,6 +14,6 @@ pub fn sweep_id(sweep: &Sweep) -> String {
 pub(crate) fn folder_of(sweep: &Sweep, results: &Path) -> PathBuf {
     match sweep.is_plain() {
         true => RunStore::folder_of(results, sweep.first()),
-        false => SweepStore::folder_of(results, &sweep.first().name, &sweep_id(sweep)),
+        false => store::sweep_folder(results, &sweep.first().name, &sweep_id(sweep)),
     }
 }

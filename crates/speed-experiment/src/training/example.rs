@@ -98,7 +98,7 @@ pub fn write_example(out: &Path, options: ExampleOptions) -> Result<ExampleRepor
     }
     add(&public, &mut files, |image, _| format!("public/{image:04}.png"))?;
     add(&test, &mut files, |image, class| format!("test/{}/{image:04}.png", name_of(class)))?;
-    if write_folder(out, files)? { Ok(report) } else { Err(exists(out)) }
+    if write_folder(out, files, false)? { Ok(report) } else { Err(exists(out)) }
 }
 
 /// Returns `count` of the digits: two classes, of which the rare one has this share, at least one image.

@@ -25,7 +25,7 @@ use crate::model::{Description, ModelEncoder, Network, Origin, to_bytes};
 use crate::patients::{Division, Patients, patients};
 use crate::progress::Progress;
 use crate::report::{Classification, EVEN, EncoderFacts};
-use crate::store::write_secret_folder;
+use crate::store::write_folder;
 
 /// The options of a training of teachers.
 #[derive(Clone, Debug)]
@@ -302,7 +302,7 @@ fn write(options: &TeacherOptions, finished: &[Finished]) -> Result<Vec<PathBuf>
     }
     let name = |index: usize| format!("teacher-{index:04}.safetensors");
     let files = finished.iter().enumerate().map(|(index, (.., bytes))| (name(index), bytes.as_slice()));
-    if !write_secret_folder(out, files)? {
+    if !write_folder(out, files, true)? {
         return Err(super::exists(out));
     }
     Ok((0..finished.len()).map(|index| out.join(name(index))).collect())

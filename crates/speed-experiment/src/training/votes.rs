@@ -21,7 +21,7 @@ use crate::model::{ForeignModel, Inputs, Model, ModelEncoder, Predicting};
 use crate::npy::{votes_below, votes_to_bytes};
 use crate::patients::relative;
 use crate::progress::Progress;
-use crate::store::{read_text, write_secret_folder};
+use crate::store::{read_text, write_folder};
 
 /// The options of a vote.
 #[derive(Clone, Debug)]
@@ -378,7 +378,7 @@ fn write(
     let files: Vec<(String, String)> =
         models.iter().zip(rows).enumerate().map(|(index, (path, row))| (name(index, path), text(row))).collect();
     let files = files.iter().map(|(name, text)| (name.clone(), text.as_bytes()));
-    if write_secret_folder(out, files)? { Ok(()) } else { Err(super::exists(out)) }
+    if write_folder(out, files, true)? { Ok(()) } else { Err(super::exists(out)) }
 }
 
 /// The options of a plurality.

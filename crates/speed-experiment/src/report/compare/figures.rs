@@ -1,62 +1,37 @@
 //! The figures of rows and runs, and their differences.
 
-use std::fmt;
-
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde_json::Value;
 use speed_accountant::Account;
 
-use super::claims::{self, ClaimDifference};
-use super::side::{Side, SideRow};
 use super::spread::{Difference, WithoutSpread};
-use crate::report::columns::{COLUMNS, Column, Compared, Content};
-use crate::report::row::ReportRow;
+use crate::report::columns::{COLUMNS, Column, Content, PaperValue};
+use crate::report::row::{PaperFigures, ReportRow};
 use crate::report::run::Report;
 use crate::report::statistics::mean_and_deviation;
 
-/// A figure of a row or of a run. It is serialized as its key.
-#[derive(Clone, Copy)]
-pub struct Figure(Kind);
+/// Fields of a claim that determine the meaning of epsilon: no difference is computed if one of them differs.
+const MEANING: [&str; 6] = ["delta", "assume", "extent", "directions", "bound", "publishable"];
+/// Fields that are shown with the difference.
+const SETTING: [&str; 8] = ["tau", "noise", "gamma", "sigma", "coins", "threshold", "queries", "checks"];
 
-#[derive(Clone, Copy)]
-enum Kind {
-    /// A column of the table, with its part in comparisons.
-    OfRows(&'static Column, &'static Compared),
-    OfRuns(&'static RunFigure),
-}
+type RunFigure = fn(&Report) -> Option<f64>;
 
-/// A figure of a run as opposed to its rows.
-struct RunFigure {
-    key: &'static str,
-    title: &'static str,
-    digits: usize,
-    value: fn(&Report) -> Option<f64>,
-}
-
-/// The figures of runs, in their order.
-static OF_RUNS: [RunFigure; 3] = [
-    RunFigure {
-        key: "teachers_percent",
-        title: "teachers %",
-        digits: 2,
-        value: |report| report.ensemble.mean_accuracy.map(|share| 100.0 * share),
-    },
-    RunFigure {
-        key: "plurality_percent",
-        title: "plurality %",
-        digits: 2,
-        value: |report| report.ensemble.plurality_accuracy.map(|share| 100.0 * share),
-    },
-    RunFigure {
-        key: "stages_seconds",
-        title: "all stages s",
-        digits: 1,
-        value: |report| Some(report.stage_times.iter().map(|stage| stage.seconds).sum()),
-    },
+/// The figures of runs, in their order: key, title, decimal places and value.
+static OF_RUNS: [(&str, &str, usize, RunFigure); 3] = [
+    ("teachers_percent", "teachers %", 2, |report| Some(100.0 * report.ensemble.mean_accuracy?)),
+    ("plurality_percent", "plurality %", 2, |report| Some(100.0 * report.ensemble.plurality_accuracy?)),
+    ("stages_seconds", "all stages s", 1, |report| Some(report.stage_times.iter().map(|stage| stage.seconds).sum())),
 ];
 
+#[derive(Clone, Copy)]
+pub(super) enum SideRow<'a> {
+    Run(&'a ReportRow),
+    Paper(&'a PaperFigures),
+}
+
 /// A figure of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Measure {
     /// The value; for students, their mean.
     pub value: f64,
@@ -71,12 +46,29 @@ pub struct Measure {
     pub of: Option<usize>,
 }
 
+/// A field of a claim that differs between runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClaimDifference {
+    /// The field, as in reports.
+    pub field: &'static str,
+    /// Its value in each run; `None` if the run has no such claim.
+    pub values: Vec<Option<Value>>,
+    /// Whether it changes the meaning of epsilon, so that no difference is computed.
+    pub changes_meaning: bool,
+}
+
 /// A figure in all runs.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct FigureComparison {
-    /// The figure.
-    pub figure: Figure,
+    /// The figure's name in JSON.
+    pub figure: &'static str,
+    /// Its name in tables, equal to the head of the report's column if there is one.
+    #[serde(skip)]
+    pub(super) title: &'static str,
+    #[serde(skip)]
+    pub(super) digits: usize,
+    #[serde(skip)]
+    pub(super) is_epsilon: bool,
     /// Its value in each run, if the run has one.
     pub values: Vec<Option<Measure>>,
     /// The difference of each value from the first run's. `None` for the first run itself, for missing values, and if
@@ -88,60 +80,11 @@ pub struct FigureComparison {
 
 impl Measure {
     fn plain(value: f64) -> Self {
-        Self { value, deviation: None, students: None, of: None }
-    }
-
-    fn count(value: usize, of: usize) -> Self {
-        Self { of: Some(of), ..Self::plain(value as f64) }
-    }
-}
-
-impl Figure {
-    /// Returns the figure's name in JSON.
-    pub(crate) fn key(self) -> &'static str {
-        match self.0 {
-            Kind::OfRows(_, compared) => compared.key,
-            Kind::OfRuns(figure) => figure.key,
-        }
-    }
-
-    /// Returns the figure's name, equal to the head of the table's column if there is one.
-    pub(crate) fn title(self) -> &'static str {
-        match self.0 {
-            Kind::OfRows(column, _) => column.head,
-            Kind::OfRuns(figure) => figure.title,
-        }
-    }
-
-    /// Returns the number of decimal places of its values.
-    pub(super) fn digits(self) -> usize {
-        match self.0 {
-            Kind::OfRows(Column { content: Content::Number(digits, _), .. }, _) => *digits,
-            Kind::OfRows(..) => 2,
-            Kind::OfRuns(figure) => figure.digits,
-        }
-    }
-
-    /// Returns whether it is an epsilon.
-    pub(super) fn is_epsilon(self) -> bool {
-        matches!(self.0, Kind::OfRows(Column { content: Content::Epsilon(_), .. }, _))
-    }
-}
-
-impl fmt::Debug for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Figure").field(&self.key()).finish()
-    }
-}
-
-impl Serialize for Figure {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.key())
+        Self { value, ..Self::default() }
     }
 }
 
 impl Column {
-    /// Returns the claim of an epsilon of a run.
     fn account<'a>(&self, row: &SideRow<'a>) -> Option<&'a Account> {
         match (&self.content, row) {
             (Content::Epsilon(account), SideRow::Run(row)) => account(row),
@@ -149,18 +92,20 @@ impl Column {
         }
     }
 
-    fn measure(&self, compared: &Compared, row: SideRow<'_>) -> Option<Measure> {
+    fn measure(&self, paper_value: PaperValue, row: SideRow<'_>) -> Option<Measure> {
         let row = match row {
             SideRow::Run(row) => row,
             SideRow::Paper(paper) => {
-                let (value, deviation) = (compared.paper)(paper)?;
+                let (value, deviation) = paper_value(paper)?;
                 return Some(Measure { deviation, ..Measure::plain(value) });
             }
         };
         match self.content {
             Content::Text(_) => None,
             Content::Epsilon(account) => account(row).map(|account| Measure::plain(account.epsilon)),
-            Content::Count(count) => count(row).map(|count| Measure::count(count, row.queries)),
+            Content::Count(count) => {
+                count(row).map(|count| Measure { of: Some(row.queries), ..Measure::plain(count as f64) })
+            }
             Content::Number(_, value) => value(row).map(Measure::plain),
             Content::Students => {
                 let accuracies = accuracies(row);
@@ -172,8 +117,8 @@ impl Column {
 
     /// Returns the difference of the figure in `second` from the figure in `first`. `None` if either has no value, or
     /// is an epsilon for other votes.
-    fn difference(&self, compared: &Compared, first: SideRow<'_>, second: SideRow<'_>) -> Option<Difference> {
-        let (a, b) = (self.measure(compared, first)?, self.measure(compared, second)?);
+    fn difference(&self, paper_value: PaperValue, first: SideRow<'_>, second: SideRow<'_>) -> Option<Difference> {
+        let (a, b) = (self.measure(paper_value, first)?, self.measure(paper_value, second)?);
         let (SideRow::Run(first), SideRow::Run(second)) = (first, second) else {
             return match self.content {
                 Content::Students => Some(Difference::without_spread(b.value - a.value, WithoutSpread::Paper)),
@@ -200,38 +145,51 @@ fn accuracies(row: &ReportRow) -> Vec<f64> {
     row.students.iter().map(|student| 100.0 * student.accuracy).collect()
 }
 
+fn claim_differences(accounts: &[Option<&Account>]) -> Vec<ClaimDifference> {
+    let claims: Vec<Option<Value>> =
+        accounts.iter().map(|account| account.and_then(|account| serde_json::to_value(account).ok())).collect();
+    let fields = MEANING.map(|field| (field, true)).into_iter().chain(SETTING.map(|field| (field, false)));
+    let difference = |(field, changes_meaning): (&'static str, bool)| {
+        let values: Vec<Option<Value>> = claims.iter().map(|claim| Some(claim.as_ref()?[field].clone())).collect();
+        let mut known = values.iter().flatten();
+        let first = known.next()?;
+        known.any(|value| value != first).then_some(ClaimDifference { field, values, changes_meaning })
+    };
+    fields.filter_map(difference).collect()
+}
+
 /// Compares the figures of a row that at least two columns contain.
 pub(super) fn of_row(row: &[Option<SideRow<'_>>]) -> Vec<FigureComparison> {
-    let compare = |column: &'static Column| {
-        let compared = column.compared.as_ref()?;
+    let compare = |column: &Column| {
+        let (figure, paper_value) = column.compared?;
         let values: Vec<Option<Measure>> =
-            row.iter().map(|row| row.and_then(|row| column.measure(compared, row))).collect();
+            row.iter().map(|row| row.and_then(|row| column.measure(paper_value, row))).collect();
         let accounts: Vec<Option<&Account>> = row.iter().map(|row| column.account(row.as_ref()?)).collect();
-        let claims = claims::differences(&accounts);
+        let claims = claim_differences(&accounts);
         let difference = |(index, second): (usize, &Option<SideRow<'_>>)| {
-            let first = row[0].filter(|_| index > 0 && !claims::is_other_claim(&claims, index))?;
-            column.difference(compared, first, (*second)?)
+            let means_other = |claim: &ClaimDifference| claim.changes_meaning && claim.values[index] != claim.values[0];
+            let first = row[0].filter(|_| index > 0 && !claims.iter().any(means_other))?;
+            column.difference(paper_value, first, (*second)?)
         };
         let differences = row.iter().enumerate().map(difference).collect();
-        Some(FigureComparison { figure: Figure(Kind::OfRows(column, compared)), values, differences, claims })
+        let digits = if let Content::Number(digits, _) = column.content { digits } else { 2 };
+        let (title, is_epsilon) = (column.head, matches!(column.content, Content::Epsilon(_)));
+        Some(FigureComparison { figure, title, digits, is_epsilon, values, differences, claims })
     };
     COLUMNS.iter().filter_map(compare).filter(FigureComparison::is_shared).collect()
 }
 
-/// Compares the figures of runs.
-pub(super) fn of_runs(sides: &[Side<'_>]) -> Vec<FigureComparison> {
-    let compare = |figure: &'static RunFigure| {
-        let of = |side: &Side<'_>| match side {
-            Side::Run(report) => (figure.value)(report).map(Measure::plain),
-            Side::Paper => None,
-        };
-        let values: Vec<Option<Measure>> = sides.iter().map(of).collect();
+/// Compares the figures of runs, in this number of columns.
+pub(super) fn of_runs(reports: &[&Report], columns: usize) -> Vec<FigureComparison> {
+    let compare = |&(figure, title, digits, value): &(&'static str, &'static str, usize, RunFigure)| {
+        let measure = |column: usize| reports.get(column).and_then(|report| value(report)).map(Measure::plain);
+        let values: Vec<Option<Measure>> = (0..columns).map(measure).collect();
         let difference = |(index, value): (usize, &Option<Measure>)| {
             let first = values[0].as_ref().filter(|_| index > 0)?;
             Some(Difference::plain(value.as_ref()?.value - first.value))
         };
         let differences = values.iter().enumerate().map(difference).collect();
-        FigureComparison { figure: Figure(Kind::OfRuns(figure)), values, differences, claims: Vec::new() }
+        FigureComparison { figure, title, digits, is_epsilon: false, values, differences, claims: Vec::new() }
     };
     OF_RUNS.iter().map(compare).filter(FigureComparison::is_shared).collect()
 }

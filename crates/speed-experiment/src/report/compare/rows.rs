@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::figures::{self, FigureComparison};
-use super::side::{PAPER, Side, SideRow};
+use super::PAPER;
+use super::figures::{self, FigureComparison, SideRow};
 use crate::report::row::{PaperFigures, ReportRow};
 use crate::report::run::Report;
 
 /// A row in all columns that contain it.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct RowComparison {
     /// Its name.
     pub name: String,
@@ -26,24 +25,15 @@ pub struct RowComparison {
 type ByName<'a> = BTreeMap<&'a str, &'a ReportRow>;
 
 /// Compares all rows of all runs, in order of first occurrence.
-pub(super) fn compare(sides: &[Side<'_>], labels: &[String]) -> Vec<RowComparison> {
-    let reports = sides.iter().filter_map(|side| match side {
-        Side::Run(report) => Some(*report),
-        Side::Paper => None,
-    });
-    let reports: Vec<&Report> = reports.collect();
+pub(super) fn compare(reports: &[&Report], labels: &[String]) -> Vec<RowComparison> {
     let tables: Vec<ByName<'_>> = reports.iter().map(|report| by_name(report)).collect();
     let mut seen = BTreeSet::new();
     let names = reports.iter().flat_map(|report| &report.rows).map(|row| row.name.as_str());
     let names = names.filter(|name| seen.insert(*name));
     let row = |name: &str| {
-        let paper = paper_of(&tables, name).map(SideRow::Paper);
-        let mut runs = tables.iter().map(|table| table.get(name).copied().map(SideRow::Run));
-        let row = |side: &Side<'_>| match side {
-            Side::Run(_) => runs.next().flatten(),
-            Side::Paper => paper,
-        };
-        let row: Vec<Option<SideRow<'_>>> = sides.iter().map(row).collect();
+        let runs = tables.iter().map(|table| table.get(name).copied().map(SideRow::Run));
+        let paper = (labels.len() > tables.len()).then(|| paper_of(&tables, name).map(SideRow::Paper));
+        let row: Vec<Option<SideRow<'_>>> = runs.chain(paper).collect();
         let missing = labels.iter().zip(&row).filter(|(_, row)| row.is_none()).map(|(label, _)| label.clone());
         RowComparison { name: name.to_owned(), missing_in: missing.collect(), figures: figures::of_row(&row) }
     };
@@ -93,8 +83,8 @@ pub(super) fn notes(rows: &[RowComparison], labels: &[String]) -> Vec<String> {
         }
     };
     for row in rows {
-        for figure in row.figures.iter().filter(|figure| figure.figure.is_epsilon()) {
-            let place = format!("{} ({})", figure.figure.title(), row.name);
+        for figure in row.figures.iter().filter(|figure| figure.is_epsilon) {
+            let place = format!("{} ({})", figure.title, row.name);
             for claim in &figure.claims {
                 let values = labels
                     .iter()

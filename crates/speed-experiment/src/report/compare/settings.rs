@@ -9,7 +9,6 @@ use crate::report::run::Report;
 
 /// A key whose value differs between runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
 pub struct SettingDifference {
     /// The key, dotted, as in `student.epochs`, `row."tau = 0.9".honest_ratio` or `environment.speed`.
     pub key: String,
@@ -17,16 +16,8 @@ pub struct SettingDifference {
     pub values: Vec<Option<Value>>,
 }
 
-/// A key, in the order of output: single keys, sections, rows, machine.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    group: Group,
-    /// Its row.
-    row: String,
-    path: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The groups of keys, in the order of output.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     Alone,
     Section,
@@ -34,23 +25,24 @@ enum Group {
     Machine,
 }
 
-/// The settings of a run.
 struct Settings {
-    values: BTreeMap<Key, Value>,
+    /// By group, name of the row and key.
+    values: BTreeMap<(Group, String, String), Value>,
     rows: BTreeSet<String>,
 }
 
 /// Returns the settings that differ between the runs; a row's settings are compared among the runs that have the row.
 pub(super) fn differences(reports: &[&Report]) -> Vec<SettingDifference> {
     let settings: Vec<Settings> = reports.iter().map(|report| Settings::from_report(report)).collect();
-    let keys: BTreeSet<&Key> = settings.iter().flat_map(|settings| settings.values.keys()).collect();
-    let difference = |key: &Key| {
-        let having = settings.iter().filter(|settings| key.group != Group::Row || settings.rows.contains(&key.row));
+    let keys: BTreeSet<_> = settings.iter().flat_map(|settings| settings.values.keys()).collect();
+    let difference = |key: &(Group, String, String)| {
+        let (group, row, path) = key;
+        let having = settings.iter().filter(|settings| *group != Group::Row || settings.rows.contains(row));
         let mut values = having.map(|settings| settings.values.get(key));
         let first = values.next()?;
         let differs = values.any(|value| value != first);
         let values = settings.iter().map(|settings| settings.values.get(key).cloned()).collect();
-        differs.then(|| SettingDifference { key: key.path.clone(), values })
+        differs.then(|| SettingDifference { key: path.clone(), values })
     };
     keys.into_iter().filter_map(difference).collect()
 }
@@ -94,7 +86,7 @@ impl Settings {
     /// Adds a value, or all values of a table.
     fn add(&mut self, group: Group, row: &str, path: String, value: Value) {
         let Value::Object(inner) = value else {
-            self.values.insert(Key { group, row: row.to_owned(), path }, value);
+            self.values.insert((group, row.to_owned(), path), value);
             return;
         };
         for (name, value) in inner {

@@ -3,20 +3,11 @@
 use speed_accountant::round_up;
 use speed_core::printable;
 
-use super::comparison::{ComparedRun, Comparison};
-use super::figures::{Figure, FigureComparison, Measure};
 use super::rows::shown;
-use super::spread::Difference;
-use crate::report::noise::RunNoise;
-use crate::report::table::Table;
+use super::{ComparedRun, Comparison, Difference, FigureComparison, Measure};
+use crate::report::run::RunNoise;
+use crate::report::table::{NO_VALUE, Table};
 
-/// The format of headings and tables: plain text or Markdown.
-struct Form<'a> {
-    heading: fn(&str) -> String,
-    table: &'a dyn Fn(&Table) -> String,
-}
-
-/// The legend below every comparison.
 const LEGEND: &str = "\
 student %: mean ± deviation (number of students). A difference of means: ± its standard error, [Welch's interval at 95 %], as if the students
 of the two runs were drawn independently. The spread covers repeated trainings on the same labels, not other labels, noise or teachers.
@@ -27,28 +18,28 @@ impl Comparison {
     /// Returns the comparison as text: the runs, the differences of their settings, and their figures, in tables of at
     /// most `width` characters per line, or of any width.
     pub fn to_text(&self, width: Option<u16>) -> String {
-        self.in_form(&Form { heading: |text| format!("{text}\n"), table: &|table| table.fitted(width) })
+        self.in_form(|text| format!("{text}\n"), |table| table.fitted(width))
     }
 
     /// Returns the comparison as Markdown.
     pub fn to_markdown(&self) -> String {
-        self.in_form(&Form { heading: |text| format!("## {text}\n\n"), table: &Table::to_markdown })
+        self.in_form(|text| format!("## {text}\n\n"), Table::to_markdown)
     }
 
-    fn in_form(&self, form: &Form<'_>) -> String {
-        let mut text = (form.heading)("Runs");
-        text.push_str(&(form.table)(&self.runs_table()));
+    fn in_form(&self, heading: fn(&str) -> String, table: impl Fn(&Table) -> String) -> String {
+        let mut text = heading("Runs");
+        text.push_str(&table(&self.runs_table()));
         text.push('\n');
         if self.settings.is_empty() {
             text.push_str("Configs, versions and machines are the same.\n\n");
         } else {
-            text.push_str(&(form.heading)("Differences of configs, versions and machines"));
-            text.push_str(&format!("{}\n", (form.table)(&self.settings_table())));
+            text.push_str(&heading("Differences of configs, versions and machines"));
+            text.push_str(&format!("{}\n", table(&self.settings_table())));
         }
         let mut figures = |name: &str, figures: &[FigureComparison]| {
             if !figures.is_empty() {
-                text.push_str(&(form.heading)(&printable(name)));
-                text.push_str(&format!("{}\n", (form.table)(&self.figures_table(figures))));
+                text.push_str(&heading(&printable(name)));
+                text.push_str(&format!("{}\n", table(&self.figures_table(figures))));
             }
         };
         figures("All rows", &self.run_figures);
@@ -74,27 +65,22 @@ impl Comparison {
     fn runs_table(&self) -> Table {
         let mut table = Table::new(["", "folder", "experiment", "run", "noise"]);
         for ComparedRun { label, folder, experiment, run, noise, .. } in &self.runs {
-            let cell = |text: &Option<String>| text.as_deref().map_or_else(|| "-".to_owned(), printable);
+            let cell = |text: &Option<String>| printable(text.as_deref().unwrap_or(NO_VALUE));
             let noise = match noise {
                 Some(RunNoise::Simulation) => "SIMULATION".to_owned(),
                 Some(noise) => noise.to_string(),
-                None => "-".to_owned(),
+                None => NO_VALUE.to_owned(),
             };
             table.push(vec![label.clone(), cell(folder), cell(experiment), cell(run), noise]);
         }
         table
     }
 
-    /// Returns the labels of the columns of runs, without the paper's.
-    fn run_labels(&self) -> impl Iterator<Item = String> {
-        self.runs.iter().filter(|run| run.folder.is_some()).map(|run| run.label.clone())
-    }
-
     fn settings_table(&self) -> Table {
-        let mut table = Table::new(["key".to_owned()].into_iter().chain(self.run_labels()));
+        let runs = self.runs.iter().filter(|run| run.folder.is_some()).map(|run| run.label.clone());
+        let mut table = Table::new(["key".to_owned()].into_iter().chain(runs));
         for setting in &self.settings {
-            let cell =
-                |value: &Option<_>| value.as_ref().map_or_else(|| "-".to_owned(), |value| printable(&shown(value)));
+            let cell = |value: &Option<_>| printable(&value.as_ref().map_or(NO_VALUE.to_owned(), shown));
             table.push([printable(&setting.key)].into_iter().chain(setting.values.iter().map(cell)).collect());
         }
         table
@@ -111,9 +97,9 @@ impl Comparison {
         let mut table = Table::new(["figure".to_owned()].into_iter().chain(shown.iter().map(label)).chain(differences));
         for line in figures {
             let value = |index: &usize| {
-                line.values[*index].as_ref().map_or_else(|| "-".to_owned(), |value| measure(line.figure, value))
+                line.values[*index].as_ref().map_or_else(|| NO_VALUE.to_owned(), |value| measure(line, value))
             };
-            let cells = [line.figure.title().to_owned()].into_iter().chain(shown.iter().map(value));
+            let cells = [line.title.to_owned()].into_iter().chain(shown.iter().map(value));
             table.push(cells.chain(compared.iter().map(|index| difference(line, *index))).collect());
         }
         table
@@ -121,15 +107,15 @@ impl Comparison {
 }
 
 /// Formats a figure with its deviation, as in the report's table.
-fn measure(figure: Figure, measure: &Measure) -> String {
+fn measure(line: &FigureComparison, measure: &Measure) -> String {
     let Measure { value, deviation, students, of } = measure;
     if let Some(of) = of {
         return format!("{value:.0}/{of}");
     }
-    if figure.is_epsilon() {
+    if line.is_epsilon {
         return format!("{:.2}", round_up(*value, 2));
     }
-    let digits = figure.digits();
+    let digits = line.digits;
     let deviation = deviation.map_or_else(String::new, |deviation| format!(" ± {deviation:.digits$}"));
     let students = students.map_or_else(String::new, |students| format!(" ({students})"));
     format!("{value:.digits$}{deviation}{students}")
@@ -138,11 +124,11 @@ fn measure(figure: Figure, measure: &Measure) -> String {
 fn difference(line: &FigureComparison, index: usize) -> String {
     let Some(difference) = &line.differences[index] else {
         let both = line.values[0].is_some() && line.values[index].is_some();
-        return if both && line.figure.is_epsilon() { "other claim" } else { "-" }.to_owned();
+        return if both && line.is_epsilon { "other claim" } else { NO_VALUE }.to_owned();
     };
     let Difference { difference, standard_error, interval, without_spread, .. } = difference;
-    let digits =
-        if line.values[index].as_ref().is_some_and(|value| value.of.is_some()) { 0 } else { line.figure.digits() };
+    let is_count = line.values[index].as_ref().is_some_and(|value| value.of.is_some());
+    let digits = if is_count { 0 } else { line.digits };
     let mut text = signed(*difference, digits);
     if let Some(error) = standard_error {
         text.push_str(&format!(" ± {error:.digits$}"));

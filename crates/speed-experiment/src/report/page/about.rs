@@ -5,13 +5,10 @@ use speed_accountant::ledger::Statement;
 
 use super::frame::{facts, folded, verbatim, wide};
 use crate::config::{VotesSource, word};
-use crate::report::encoder::EncoderFacts;
-use crate::report::environment::Environment;
 use crate::report::row::ReportRow;
-use crate::report::run::{EnsembleQuality, Report};
+use crate::report::run::{EncoderFacts, EnsembleQuality, Environment, Report};
 use crate::report::table::percent;
 
-/// Returns the settings of the config, in the order of the data flow.
 pub(super) fn asked(report: &Report) -> Markup {
     let config = &report.config;
     let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy, .. } = &report.ensemble;
@@ -62,7 +59,6 @@ pub(super) fn spent(ledger: Option<&Statement>) -> String {
     ledger.map_or_else(String::new, |ledger| format!("All runs of the experiment together: {}", ledger.claim))
 }
 
-/// Returns the times of the stages, each relative to the longest.
 pub(super) fn times(report: &Report) -> Option<Markup> {
     let longest = report.stage_times.iter().map(|stage| stage.seconds).fold(0.0, f64::max);
     let all: f64 = report.stage_times.iter().map(|stage| stage.seconds).sum();
@@ -92,7 +88,6 @@ pub(super) fn times(report: &Report) -> Option<Markup> {
     })
 }
 
-/// Formats a time in a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..100.0 => format!("{seconds:.1} s"),
@@ -101,12 +96,10 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Returns the complete config.
 pub(super) fn config(report: &Report) -> Markup {
     folded("Every key of the run", &verbatim("Config", &report.config.to_toml()))
 }
 
-/// Returns the config of a sweep with the command that runs it.
 pub(super) fn config_of_sweep(config: &str) -> Markup {
     html! {
         p { "Save this as " code { "sweep.toml" } "; " code { "speed run sweep.toml" } " repeats the sweep." }
@@ -114,7 +107,6 @@ pub(super) fn config_of_sweep(config: &str) -> Markup {
     }
 }
 
-/// Returns the machine and the versions.
 pub(super) fn machine(environment: &Environment) -> Markup {
     let Environment { speed, burn, tfhe, system, processor, processors, products, arithmetic, device, memory_gib } =
         environment;
@@ -129,7 +121,6 @@ pub(super) fn machine(environment: &Environment) -> Markup {
     ])
 }
 
-/// Returns the commands that repeat the run, and which results are the same.
 pub(super) fn repeat(report: &Report) -> Markup {
     let dataset = report.config.data.source.published();
     let fetch = dataset.map_or_else(String::new, |name| format!("speed data fetch {name}\n"));

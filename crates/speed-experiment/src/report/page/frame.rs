@@ -10,12 +10,8 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// A part of a page that the table of contents links to.
-pub(super) struct Section {
-    pub(super) id: &'static str,
-    pub(super) title: &'static str,
-    pub(super) body: Markup,
-}
+/// A part of a page that the table of contents links to: its id, title and body.
+pub(super) type Section = (&'static str, &'static str, Markup);
 
 /// Returns a complete page. `lead` precedes its sections, and `style` is specific to this page.
 pub(super) fn page(title: &str, lead: &Markup, sections: &[Section], style: &str) -> String {
@@ -36,14 +32,14 @@ pub(super) fn page(title: &str, lead: &Markup, sections: &[Section], style: &str
                     h1 { (title) }
                     (lead)
                     nav aria-label="Contents" {
-                        ul { @for section in sections { li { a href={ "#" (section.id) } { (section.title) } } } }
+                        ul { @for (id, title, _) in sections { li { a href={ "#" (id) } { (title) } } } }
                     }
                 }
                 main {
-                    @for section in sections {
-                        section id=(section.id) {
-                            h2 { (section.title) }
-                            (section.body)
+                    @for (id, title, body) in sections {
+                        section id=(id) {
+                            h2 { (title) }
+                            (body)
                         }
                     }
                 }
@@ -86,12 +82,10 @@ pub(super) fn plot(svg: &str, title: &str, source: Option<&str>) -> Markup {
     }
 }
 
-/// Returns a data URI for a picture that is embedded in the page.
 pub(super) fn data_uri(kind: &str, bytes: &[u8]) -> String {
     format!("data:{kind};base64,{}", STANDARD.encode(bytes))
 }
 
-/// Returns the warning that noise and keys of a simulation are not private.
 pub(super) fn simulation() -> Markup {
     html! {
         p.warning { strong { "SIMULATION" } ": noise and keys come from the seed. Reproducible, not private." }

@@ -1,15 +1,62 @@
 //! The queries of a run: images, true labels, the labels given and, if they are public, the votes.
 
 use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
 use speed_core::printable;
 
 use super::frame::{data_uri, folded};
-use crate::report::asked::AskedQueries;
 use crate::report::picture::{SHEET_COLUMNS, SHOWN_QUERIES, dimensions_of_whole};
 
+/// Maximum total length of the names of all rows, in bytes.
+const MAX_NAMES: usize = 20_000;
+
+/// The queries of a run in order, and the labels of rows. In a simulation, and if no row has noise, the labels of all
+/// rows are included. If the noise is real, only labels with a finite data-independent claim are included, and votes
+/// are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AskedQueries {
+    /// The image of each query in the pool, or the typical image of its group.
+    pub pool_images: Vec<usize>,
+    /// The number of images of each query's group, if the queries are groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_sizes: Option<Vec<usize>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<Vec<u8>>,
+    /// Votes for each class, without noise; only if nothing is protected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub votes: Option<Vec<Vec<u32>>>,
+    pub rows: Vec<RowAnswers>,
+}
+
+/// The labels of a row for its queries, which are the first of the run; `None` for a query without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RowAnswers {
+    pub row: String,
+    pub labels: Vec<Option<u8>>,
+}
+
+impl AskedQueries {
+    /// Returns whether all lists have a valid length, because the file is untrusted input.
+    pub(crate) fn is_whole(&self) -> bool {
+        let queries = self.pool_images.len();
+        self.truth.as_ref().is_none_or(|truth| truth.len() == queries)
+            && self.group_sizes.as_ref().is_none_or(|sizes| sizes.len() == queries)
+            && self.votes.as_ref().is_none_or(|votes| votes.len() == queries)
+            && self.rows.iter().all(|row| row.labels.len() <= queries)
+            // A page may show a name at every query.
+            && self.names().map(String::len).sum::<usize>() <= MAX_NAMES
+            && self.names().all(|row| !row.chars().any(char::is_control))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.rows.iter().map(|row| &row.row)
+    }
+}
+
 /// The sheet of the queries' pictures as a CSS style: each query shows a part of one PNG file.
-#[derive(Clone, Debug)]
-pub struct Sheet {
+pub(crate) struct Sheet {
     pub(super) style: String,
     rows: usize,
 }
@@ -47,7 +94,13 @@ impl Sheet {
 pub(super) fn queries(asked: &AskedQueries, names: &[String], sheet: Option<&Sheet>) -> Markup {
     let all = asked.pool_images.len();
     let shown = all.min(SHOWN_QUERIES);
-    let (amiss, right): (Vec<usize>, Vec<usize>) = (0..shown).partition(|&query| asked.is_amiss(query));
+    // A row's label is missing or wrong.
+    let is_amiss = |query: &usize| {
+        let truth = asked.truth.as_ref().map(|truth| truth[*query]);
+        let mut labels = asked.rows.iter().filter_map(|row| row.labels.get(*query));
+        truth.is_some() && labels.any(|label| *label != truth)
+    };
+    let (amiss, right): (Vec<usize>, Vec<usize>) = (0..shown).partition(is_amiss);
     let list =
         |queries: &[usize]| html! { ol.queries { @for &query in queries { (one(asked, names, sheet, query)) } } };
     html! {
@@ -57,8 +110,8 @@ pub(super) fn queries(asked: &AskedQueries, names: &[String], sheet: Option<&She
         }
         @if asked.rows.is_empty() {
             p.note { "No row's labels may be shown: no finite data-independent claim covers them." }
-            (list(&(0..shown).collect::<Vec<_>>()))
-        } @else if asked.truth.is_none() {
+        }
+        @if asked.rows.is_empty() || asked.truth.is_none() {
             (list(&(0..shown).collect::<Vec<_>>()))
         } @else {
             @if amiss.is_empty() {
@@ -114,12 +167,10 @@ fn given(asked: &AskedQueries, query: usize) -> Vec<(Option<u8>, Vec<&str>)> {
     given
 }
 
-/// Returns the name of a class, or its number if it has no name.
 fn name(names: &[String], class: usize) -> String {
     names.get(class).map_or_else(|| class.to_string(), |name| printable(name))
 }
 
-/// Returns the classes with the most votes, in descending order.
 fn ranked(votes: &[u32], names: &[String]) -> String {
     let mut classes: Vec<(usize, u32)> = votes.iter().copied().enumerate().filter(|(_, votes)| *votes > 0).collect();
     classes.sort_by_key(|(class, votes)| (std::cmp::Reverse(*votes), *class));
@@ -130,11 +181,26 @@ fn ranked(votes: &[u32], names: &[String]) -> String {
     format!("votes {}{rest}", most.join(", "))
 }
 
-impl AskedQueries {
-    /// Returns whether a row's label of the query is missing or wrong.
-    fn is_amiss(&self, query: usize) -> bool {
-        let truth = self.truth.as_ref().map(|truth| truth[query]);
-        let mut labels = self.rows.iter().filter_map(|row| row.labels.get(query));
-        truth.is_some() && labels.any(|label| *label != truth)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_of_one_length() {
+        let row = |labels: usize| RowAnswers { row: "a".into(), labels: vec![Some(1); labels] };
+        let whole = AskedQueries {
+            pool_images: vec![4, 2],
+            group_sizes: Some(vec![20, 30]),
+            truth: Some(vec![1, 0]),
+            votes: Some(vec![vec![1], vec![1]]),
+            rows: vec![row(2), row(1)],
+        };
+        assert!(whole.is_whole());
+        let rows = vec![RowAnswers { row: "a\u{1b}".into(), labels: Vec::new() }];
+        assert!(!AskedQueries { rows, ..whole.clone() }.is_whole());
+        assert!(!AskedQueries { truth: Some(vec![1]), ..whole.clone() }.is_whole());
+        assert!(!AskedQueries { group_sizes: Some(vec![20]), ..whole.clone() }.is_whole());
+        assert!(!AskedQueries { votes: Some(vec![]), ..whole.clone() }.is_whole());
+        assert!(!AskedQueries { rows: vec![row(3)], ..whole }.is_whole());
     }
 }

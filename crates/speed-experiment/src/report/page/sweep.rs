@@ -5,20 +5,19 @@ use std::borrow::Cow;
 use maud::{Markup, html};
 
 use super::frame::{Section, facts, folded, page, plot, simulation, wide};
-use super::{about, public};
+use super::{about, covered};
 use crate::report::columns::ROW;
 use crate::report::row::ReportRow;
+use crate::report::statistics::distinct;
 use crate::report::sweep::{NOTES, SweepReport};
 
 impl SweepReport {
     /// Returns the page of the sweep.
     pub fn to_html(&self) -> String {
         let sweep = self.for_anyone();
-        let mut sections = vec![
-            Section { id: "asked", title: "Settings", body: sweep.asked() },
-            Section { id: "results", title: "Comparison", body: sweep.comparison() },
-        ];
-        let mut add = |id, title, body: Option<Markup>| sections.extend(body.map(|body| Section { id, title, body }));
+        let mut sections: Vec<Section> =
+            vec![("asked", "Settings", sweep.asked()), ("results", "Comparison", sweep.comparison())];
+        let mut add = |id, title, body: Option<Markup>| sections.extend(body.map(|body| (id, title, body)));
         add("plots", "Plots", sweep.figures());
         add("runs", "Runs", Some(sweep.runs()));
         add("config", "Config", Some(about::config_of_sweep(&sweep.config_to_repeat())));
@@ -42,7 +41,7 @@ impl SweepReport {
         let mut public = self.clone();
         for setting in &mut public.settings {
             // The results of a simulation do not show which results of a run with real noise may be public.
-            setting.rows = if setting.simulation { Vec::new() } else { public::covered(&setting.rows) };
+            setting.rows = if setting.simulation { Vec::new() } else { covered(&setting.rows) };
         }
         Cow::Owned(public)
     }
@@ -54,14 +53,8 @@ impl SweepReport {
 
     fn asked(&self) -> Markup {
         let values = |key: usize| {
-            let mut values: Vec<&str> = Vec::new();
-            for setting in &self.settings {
-                let value = setting.values.get(key).map_or("", String::as_str);
-                if !values.contains(&value) {
-                    values.push(value);
-                }
-            }
-            values.join(", ")
+            let values = self.settings.iter().map(|setting| setting.values.get(key).map_or("", String::as_str));
+            distinct(values).join(", ")
         };
         let mut swept: Vec<(&str, String)> =
             self.keys.iter().enumerate().map(|(place, key)| (key.as_str(), values(place))).collect();
@@ -74,7 +67,7 @@ impl SweepReport {
         html! {
             (wide("Comparison", &html! { table {
                 thead { tr { @for head in table.columns() { th.words[head == ROW] scope="col" { (head) } } } }
-                tbody { @for row in table.rows() { tr {
+                tbody { @for row in &table.rows { tr {
                     @for (head, cell) in table.columns().iter().zip(row) { td.words[head == ROW] { (cell) } }
                 } } }
             } }))

@@ -5,6 +5,8 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
+use crate::report::statistics::distinct;
+
 const SIZE: (u32, u32) = (800, 480);
 pub(super) const FONT: &str = "sans-serif";
 
@@ -23,7 +25,6 @@ const COLOURS: [RGBColor; 7] = [
 const INSIDE: usize = 3;
 const ENTRY: u32 = 18;
 
-/// The colour of background lines.
 const FAINT: RGBColor = RGBColor(176, 176, 176);
 /// Relative difference below which values count as equal, because sums in different orders round differently.
 const SAME: f64 = 1e-9;
@@ -76,7 +77,6 @@ pub enum Line {
     Faint,
 }
 
-/// The look of a line.
 struct Stroke {
     colour: RGBColor,
     width: u32,
@@ -118,10 +118,9 @@ impl Chart {
 
     fn draw(&self, area: &Area<'_>, has_legend: bool) -> Option<()> {
         let points = self.drawn();
+        let limit = self.asymptote.iter().map(|(value, _)| [*value; 2]).filter(|[value, _]| self.y.has(*value));
         let x = self.x.range(points.iter().flatten().map(|point| [point.x, point.x]))?;
-        let y = self
-            .y
-            .range(points.iter().flatten().map(|point| [point.low(&self.y), point.high()]).chain(self.limit()))?;
+        let y = self.y.range(points.iter().flatten().map(|point| [point.low(&self.y), point.high()]).chain(limit))?;
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, (FONT, 18))
             .margin(14)
@@ -191,15 +190,8 @@ impl Chart {
         Some(())
     }
 
-    /// Returns the distinct names of the series.
     fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for series in &self.series {
-            if !names.contains(&series.name.as_str()) {
-                names.push(&series.name);
-            }
-        }
-        names
+        distinct(self.series.iter().map(|series| series.name.as_str()))
     }
 
     /// Returns the stroke of a series: series with the same name share it; after the last colour, the colours repeat
@@ -236,10 +228,6 @@ impl Chart {
             (corner(false, false), SeriesLabelPosition::LowerLeft),
         ];
         corners.into_iter().min_by_key(|(count, _)| *count).map_or(SeriesLabelPosition::UpperLeft, |(_, corner)| corner)
-    }
-
-    fn limit(&self) -> Option<[f64; 2]> {
-        self.asymptote.as_ref().map(|(value, _)| [*value, *value]).filter(|[value, _]| self.y.has(*value))
     }
 }
 
@@ -310,7 +298,6 @@ impl Axis {
     }
 }
 
-/// The range of an axis and its labelled positions.
 struct Ticked {
     range: RangedCoordf64,
     ticks: Vec<f64>,
@@ -391,13 +378,22 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_is_the_same_bytes_and_escapes_what_users_chose() {
+    fn a_chart_is_the_same_bytes_escapes_what_users_chose_and_needs_a_point() {
         let svg = chart().to_svg().expect("points");
         assert_eq!(chart().to_svg().expect("points"), svg);
         assert!(svg.contains("aria-label=\"a &lt; b &amp; &quot;c&quot;\""), "{svg}");
         assert!(svg.contains("tau &lt;1&gt;") && !svg.contains("<1>"), "{svg}");
         // The axis can show only two of the points.
         assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
+        let mut empty = chart();
+        empty.series.remove(0);
+        empty.asymptote = None;
+        assert_eq!(empty.to_svg(), None);
+        let mut one = chart();
+        one.series[0].points.truncate(1);
+        one.series[0].points[0].spread = None;
+        one.asymptote = None;
+        assert!(one.to_svg().is_some(), "one point has an axis too");
     }
 
     #[test]
@@ -422,18 +418,5 @@ mod tests {
                 assert!(ticks.len() > 1 && labels.len() == ticks.len(), "{labels:?} for {alike:?}");
             }
         }
-    }
-
-    #[test]
-    fn a_chart_without_points_is_not_drawn() {
-        let mut empty = chart();
-        empty.series.remove(0);
-        empty.asymptote = None;
-        assert_eq!(empty.to_svg(), None);
-        let mut one = chart();
-        one.series[0].points.truncate(1);
-        one.series[0].points[0].spread = None;
-        one.asymptote = None;
-        assert!(one.to_svg().is_some(), "one point has an axis too");
     }
 }

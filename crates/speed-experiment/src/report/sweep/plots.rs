@@ -1,10 +1,10 @@
 //! The plots of a sweep: accuracy over epsilon, and each of them over the first swept key.
 
-use super::lines::{Spread, SweepLine};
 use super::report::SweepReport;
+use super::tables::SweepLine;
 use crate::report::plot::{Axis, Chart, Line, Point, Series};
+use crate::report::statistics::distinct;
 
-/// A plot and the name of its file.
 pub(crate) struct Plot {
     pub(crate) name: &'static str,
     pub(crate) title: String,
@@ -19,7 +19,8 @@ impl SweepReport {
     pub(crate) fn plots(&self) -> Vec<Plot> {
         let lines = self.lines();
         let has_students = lines.iter().any(|line| line.students.mean.is_some());
-        let accuracy: Figure = if has_students { |line| percent(&line.students) } else { |line| percent(&line.labels) };
+        let accuracy: Figure =
+            if has_students { |line| line.students.in_percent() } else { |line| line.labels.in_percent() };
         let what = if has_students { "students' accuracy" } else { "right labels" };
         let names = ["accuracy.svg", "accuracy-by-setting.svg", "epsilon-by-setting.svg"];
         let charts = [
@@ -63,18 +64,18 @@ impl SweepReport {
         let keys = self.compared_keys();
         let key = *self.differing(lines).first()?;
         let swept = values_of(lines, key);
-        let x = Places::for_values(keys[key], &swept);
+        let (x, places) = axis_of(keys[key], &swept);
         let mut series: Vec<Series> = Vec::new();
         for line in lines {
             let name = self.name_of(line, lines, Some(key));
             let place = swept.iter().position(|value| *value == line.values[key]).unwrap_or_default();
             for (suffix, figure) in figures {
                 if let Some((y, spread)) = figure(line) {
-                    add(&mut series, &format!("{name}{suffix}"), Point { x: x.places[place], y, spread });
+                    add(&mut series, &format!("{name}{suffix}"), Point { x: places[place], y, spread });
                 }
             }
         }
-        self.chart(format!("{what} over {}", keys[key]), x.axis, y, series)
+        self.chart(format!("{what} over {}", keys[key]), x, y, series)
     }
 
     /// Returns the indices of the keys with several values.
@@ -98,38 +99,22 @@ impl SweepReport {
     }
 }
 
-/// Returns the distinct values of a key.
 fn values_of(lines: &[SweepLine], key: usize) -> Vec<&str> {
-    let mut values: Vec<&str> = Vec::new();
-    for line in lines {
-        if !values.contains(&&*line.values[key]) {
-            values.push(&line.values[key]);
-        }
-    }
-    values
+    distinct(lines.iter().map(|line| line.values[key].as_str()))
 }
 
-/// The positions of a key's values on an axis.
-struct Places {
-    axis: Axis,
-    places: Vec<f64>,
-}
-
-impl Places {
-    /// Creates the positions of values. Numbers are at their own positions, on a logarithmic axis if they span more
-    /// than a factor of ten; other values are evenly spaced.
-    fn for_values(key: &str, values: &[&str]) -> Self {
-        let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
-        let Some(places) = numbers else {
-            let names = values.iter().map(ToString::to_string).collect();
-            #[expect(clippy::cast_precision_loss, reason = "a handful of values")]
-            let places = (0..values.len()).map(|place| place as f64).collect();
-            return Self { axis: Axis { names, ..Axis::new(key) }, places };
-        };
-        let (low, high) = places.iter().fold((f64::INFINITY, 0.0f64), |(low, high), &x| (low.min(x), high.max(x)));
-        let axis = Axis::new(key);
-        Self { axis: if low > 0.0 && high > 10.0 * low { axis.logarithmic() } else { axis }, places }
-    }
+/// Returns the axis of a key and the positions of its values. Numbers are at their own positions, on a logarithmic axis if
+/// they span more than a factor of ten; other values are evenly spaced.
+fn axis_of(key: &str, values: &[&str]) -> (Axis, Vec<f64>) {
+    let (axis, numbers) = (Axis::new(key), values.iter().map(|value| value.parse().ok()).collect::<Option<Vec<f64>>>());
+    let Some(places) = numbers else {
+        let names = values.iter().map(ToString::to_string).collect();
+        #[expect(clippy::cast_precision_loss, reason = "a handful of values")]
+        let places = (0..values.len()).map(|place| place as f64).collect();
+        return (Axis { names, ..axis }, places);
+    };
+    let (low, high) = places.iter().fold((f64::INFINITY, 0.0f64), |(low, high), &x| (low.min(x), high.max(x)));
+    (if low > 0.0 && high > 10.0 * low { axis.logarithmic() } else { axis }, places)
 }
 
 fn add(series: &mut Vec<Series>, name: &str, point: Point) {
@@ -137,8 +122,4 @@ fn add(series: &mut Vec<Series>, name: &str, point: Point) {
         Some(series) => series.points.push(point),
         None => series.push(Series { name: name.to_owned(), points: vec![point], line: Line::Marked }),
     }
-}
-
-fn percent(spread: &Spread) -> Option<(f64, Option<f64>)> {
-    Some((100.0 * spread.mean?, spread.deviation.map(|deviation| 100.0 * deviation)))
 }

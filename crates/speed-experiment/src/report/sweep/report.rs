@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 use speed_accountant::ledger::Statement;
 
-use crate::config::{MAX_SETTINGS, RawConfig, Sweep};
+use crate::config::{MAX_SETTINGS, RawConfig, Setting, Sweep};
 use crate::error::ExperimentError;
-use crate::report::environment::Environment;
 use crate::report::plausible::{MAX_FOLDER, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
-use crate::report::run::Report;
+use crate::report::run::{Environment, Report};
 use crate::sweep::sweep_id;
 
 /// Maximum length of a swept value, which is for example a path or a list of numbers, in bytes.
@@ -48,42 +47,29 @@ pub struct SettingReport {
     pub simulation: bool,
     /// The rows of its table, without times.
     pub rows: Vec<ReportRow>,
-    /// The machine of its run.
-    #[serde(skip)]
-    environment: Option<Environment>,
-    /// The ledger of the experiment when its run ended.
-    #[serde(skip)]
-    ledger: Option<Statement>,
-}
-
-impl SettingReport {
-    /// Creates the result of the run with these values of the swept keys.
-    pub(crate) fn new(values: Vec<String>, report: Report) -> Self {
-        Self {
-            values,
-            run: report.run,
-            simulation: report.simulation,
-            rows: report.rows.iter().map(ReportRow::figures_only).collect(),
-            environment: Some(report.environment),
-            ledger: report.ledger,
-        }
-    }
 }
 
 impl SweepReport {
-    /// Creates the report of a sweep from its finished settings.
-    pub(crate) fn new(sweep: &Sweep, settings: Vec<SettingReport>) -> Self {
+    /// Creates the report of a sweep from the report of each setting's run.
+    pub(crate) fn new(sweep: &Sweep, runs: &[Report]) -> Self {
         let first = &sweep.settings[0].config;
+        let setting = |(setting, run): (&Setting, &Report)| SettingReport {
+            values: setting.values.clone(),
+            run: run.run.clone(),
+            simulation: run.simulation,
+            rows: run.rows.iter().map(ReportRow::figures_only).collect(),
+        };
         Self {
             experiment: first.name.clone(),
             sweep: sweep_id(sweep),
-            simulation: settings.iter().any(|setting| setting.simulation),
+            simulation: runs.iter().any(|run| run.simulation),
             keys: sweep.keys.clone(),
             values: sweep.values.clone(),
             config: first.to_raw(),
-            ledger: settings.iter().rev().find_map(|setting| setting.ledger.clone()),
-            environment: settings.iter().find_map(|setting| setting.environment.clone()),
-            settings,
+            // The ledger of the experiment when its last run ended.
+            ledger: runs.iter().rev().find_map(|run| run.ledger.clone()),
+            environment: runs.first().map(|run| run.environment.clone()),
+            settings: sweep.settings.iter().zip(runs).map(setting).collect(),
         }
     }
 
@@ -107,7 +93,6 @@ impl SweepReport {
         Ok(())
     }
 
-    /// Returns the config that repeats the sweep, as TOML.
     pub(crate) fn config_to_repeat(&self) -> String {
         let mut text = format!("{}\n[sweep]\n", self.config.to_toml());
         for (key, values) in self.keys.iter().zip(&self.values) {
@@ -118,7 +103,7 @@ impl SweepReport {
     }
 
     /// Returns the rows of all settings.
-    pub(super) fn rows(&self) -> impl Iterator<Item = &ReportRow> {
+    pub fn rows(&self) -> impl Iterator<Item = &ReportRow> + Clone {
         self.settings.iter().flat_map(|setting| &setting.rows)
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn read(stage: &FinishedStage, class_names: &[String]) -> Result<Stud
     // Names of classes may have changed since, such as those of folders of pictures.
     let classification = classification.with_names(class_names)?;
     let (balanced_accuracy, auc) =
-        (classification.balanced_accuracy(), classification.two_classes().and_then(|two| two.auc));
+        (classification.balanced_accuracy(), classification.two_classes.as_ref().and_then(|two| two.auc));
     Ok(StudentRun { balanced_accuracy, auc, by_epoch, classification: Some(classification), ..run })
 }
 

@@ -85,10 +85,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn part(&self, epoch: u32) -> Part<'static> {
+    fn part(&self, epoch: u32) -> Part {
         let (number, of) = self.student.place;
         let total = self.student.epochs(self.context).into();
-        Part { name: "student", number, of, unit: "epoch", done: epoch.into(), total }
+        Part { name: "student".into(), number, of, unit: "epoch".into(), done: epoch.into(), total }
     }
 
     fn epoch_done(&mut self, report: &EpochReport<'_>) -> Result<(), ExperimentError> {
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
             .map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
         let accuracy = self.context.unless_secret(accuracy);
         let (row, repeat, epoch) = (self.student.row(), self.student.repeat, metrics.epoch);
-        self.context.progress.part(self.part(epoch));
+        self.context.progress.part(&self.part(epoch));
         self.context.progress.advance(1, &format!("{row} repeat {repeat}: epoch {epoch}{accuracy}"));
         if self.saved.elapsed() >= CHECKPOINT_EVERY {
             let checkpoint =

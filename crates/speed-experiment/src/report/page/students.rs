@@ -1,12 +1,13 @@
-//! The results by class of the first student of each row.
+//! The students of a page: their results by class, beside other classifiers on the same test images, the images that they
+//! drew, and the files of their models.
 
 use maud::{Markup, html};
 use speed_core::printable;
 
-use super::frame::{folded, wide};
-use crate::report::classification::{ClassResult, Classification};
-use crate::report::proportion::Interval;
+use super::frame::{data_uri, folded, verbatim, wide};
+use crate::report::classification::Classification;
 use crate::report::run::Report;
+use crate::report::statistics::Interval;
 use crate::report::table::{NO_VALUE, percent};
 
 /// Largest number of classes whose confusion matrix is shown; a larger one is in a file.
@@ -40,36 +41,31 @@ fn result(of: &Classification) -> Markup {
     }
 }
 
-/// Returns the table of accuracies, with all images in the last row.
 fn by_class(of: &Classification) -> Markup {
     let share = |share: Option<f64>| share.map_or_else(|| NO_VALUE.to_owned(), percent);
-    let line = |name: &str, shown: &ClassResult| {
+    let accuracy = |accuracy: Option<f64>, interval: Option<Interval>| {
         html! {
-            tr {
-                th.name scope="row" { (printable(name)) }
-                td { (share(shown.accuracy)) @if let Some(Interval { low, high }) = shown.interval {
-                    br; span.note { (percent(low)) "–" (percent(high)) }
-                } }
-                td { (shown.right) @if shown.images > 0 { br; span.note { "of " (shown.images) } } }
-                td { (share(shown.precision)) br; span.note { "of " (shown.predicted) } }
-            }
+            td { (share(accuracy)) @if let Some(Interval { low, high }) = interval {
+                br; span.note { (percent(low)) "–" (percent(high)) }
+            } }
         }
     };
-    let (images, right) = (of.images(), of.right());
-    let (accuracy, interval) = (of.accuracy(), of.interval());
     html! {
         table {
             thead { tr {
                 @for head in ["class", "accuracy %", "right", "precision %"] { th scope="col" { (head) } }
             } }
             tbody {
-                @for class in of.classes() { (line(&class.name, &class)) }
+                @for class in of.classes() { tr {
+                    th.name scope="row" { (printable(&class.name)) }
+                    (accuracy(class.accuracy, class.interval))
+                    td { (class.right) @if class.images > 0 { br; span.note { "of " (class.images) } } }
+                    td { (share(class.precision)) br; span.note { "of " (class.predicted) } }
+                } }
                 tr.all {
                     th scope="row" { "all classes" }
-                    td { (share(accuracy)) @if let Some(Interval { low, high }) = interval {
-                        br; span.note { (percent(low)) "–" (percent(high)) }
-                    } }
-                    td { (right) br; span.note { "of " (images) } }
+                    (accuracy(of.accuracy(), of.interval()))
+                    td { (of.right()) br; span.note { "of " (of.images()) } }
                     td {}
                 }
             }
@@ -92,7 +88,7 @@ fn matrix(of: &Classification) -> Markup {
                 td {}
                 @for name in of.names() { th scope="col" { span title=(printable(name)) { (printable(name)) } } }
             } }
-            tbody { @for (truth, (row, class)) in of.confusion().iter().zip(of.classes()).enumerate() { tr {
+            tbody { @for (truth, (row, class)) in of.confusion.iter().zip(of.classes()).enumerate() { tr {
                 th.name scope="row" { (printable(&class.name)) }
                 @for (given, &count) in row.iter().enumerate() {
                     @if count == 0 { td.none { "·" } } @else {
@@ -104,7 +100,6 @@ fn matrix(of: &Classification) -> Markup {
     }
 }
 
-/// Returns the most frequent confusions.
 fn confusions(of: &Classification) -> Markup {
     let names = of.names();
     html! {
@@ -120,6 +115,94 @@ fn confusions(of: &Classification) -> Markup {
             }
         }
     }
+}
+
+/// The maximum size of all pictures in a page, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+pub(super) fn baselines(report: &Report) -> Option<Markup> {
+    let table = report.baselines()?;
+    let cell = |text: &str| if text.is_empty() { NO_VALUE.to_owned() } else { text.to_owned() };
+    Some(html! {
+        p {
+            "Other classifiers on the same test images. " i { "Labelled images alone" } ": the student's network with the same labels and no "
+            "unlabelled image. " i { "Label spreading" } ": a graph of nearest neighbours of the pool, without a network (scikit-learn's "
+            code { "LabelSpreading" } " with 7 neighbours). "
+            @if report.ensemble.test_accuracy.is_some() { i { "Mean teacher" } ": a teacher on its own, on average." }
+        }
+        (wide("Baselines", &html! {
+            table {
+                thead { tr { @for head in ["row", "classifier", "accuracy %"] { th.words[head != "accuracy %"] scope="col" { (head) } } } }
+                tbody { @for row in &table.rows { tr {
+                    th.name scope="row" { (cell(&row[0])) }
+                    td.words { (row[1]) }
+                    td {
+                        (row[2])
+                        @if !row[3].is_empty() { " ± " (row[3]) }
+                        @if !row[5].is_empty() { br; span.note { (row[5]) "–" (row[6]) } }
+                    }
+                } } }
+            }
+        }))
+    })
+}
+
+/// Returns the images drawn by the first student of each row, given the picture of a student's stage; `None` if no
+/// student draws.
+pub(super) fn drawn(report: &Report, picture: impl Fn(&str) -> Option<Vec<u8>>) -> Option<Markup> {
+    let mut drawn: Vec<(&str, Vec<&str>, Vec<u8>)> = Vec::new();
+    let mut bytes = 0;
+    for row in &report.rows {
+        let Some(student) = row.students.first() else { continue };
+        if let Some((_, rows, _)) = drawn.iter_mut().find(|(stage, ..)| *stage == student.stage) {
+            rows.push(&row.name);
+            continue;
+        }
+        let picture = picture(&student.stage).filter(|png| png.starts_with(PNG));
+        let Some(picture) = picture.filter(|png| bytes + png.len() <= MAX_BYTES) else { continue };
+        bytes += picture.len();
+        drawn.push((&student.stage, vec![&row.name], picture));
+    }
+    (!drawn.is_empty()).then(|| html! {
+        p { "Images that the first student of a row drew after its last epoch, from noise alone." }
+        div.drawn {
+            @for (_, rows, png) in &drawn {
+                figure {
+                    img src=(data_uri("image/png", png)) alt={ "Images drawn by the student of " (rows.join(", ")) ", ten in a row" };
+                    figcaption { (rows.join(", ")) }
+                }
+            }
+        }
+    })
+}
+
+/// Returns the files of the students' models, given the file of a row's student in the run's folder; `None` if no student was
+/// kept.
+pub(super) fn models(report: &Report, model: impl Fn(&str, usize) -> Option<String>) -> Option<Markup> {
+    let mut found: Vec<(&str, String, f64)> = Vec::new();
+    for row in &report.rows {
+        for (place, student) in row.students.iter().enumerate() {
+            found.extend(model(&row.name, place).map(|file| (row.name.as_str(), file, student.accuracy)));
+        }
+    }
+    let (_, first, _) = found.first()?;
+    let encoder = if report.encoder.is_some() { " --encoder ENCODER" } else { "" };
+    Some(html! {
+        p { "The trained students, as files in the run's folder. To classify images with one of them, in this folder:" }
+        (verbatim("Command", &format!("speed predict --model {first}{encoder} IMAGES\n")))
+        (wide("Models", &html! {
+            table {
+                thead { tr { @for head in ["row", "accuracy %", "file"] { th scope="col" { (head) } } } }
+                tbody { @for (row, file, accuracy) in &found { tr {
+                    th scope="row" { (row) }
+                    td { (percent(*accuracy)) }
+                    td.words { code { (file) } }
+                } } }
+            }
+        }))
+    })
 }
 
 #[cfg(test)]

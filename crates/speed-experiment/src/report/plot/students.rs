@@ -1,13 +1,14 @@
-//! The accuracy of every student: a strip plot and a table.
+//! The accuracies of students: a strip plot, a plot by epoch, and tables of both.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use speed_student::StudentMethod;
 
-use super::chart::{FONT, named};
-use crate::report::row::ReportRow;
-use crate::report::run::Report;
-use crate::report::statistics::median;
+use super::chart::{Axis, Chart, FONT, Line, Point, Series, named};
+use crate::report::row::{EpochAccuracy, ReportRow, StudentRun};
+use crate::report::run::{Report, title_of};
+use crate::report::statistics::{distinct, median};
 use crate::report::table::{Table, percent};
 
 /// Height of a row and of the margins around all rows, in pixels.
@@ -21,6 +22,10 @@ const PAPER: RGBColor = RGBColor(222, 222, 222);
 const PAPER_MEAN: RGBColor = RGBColor(130, 130, 130);
 const KEY: &str =
     "filled: averaged parameters, empty: last parameters; line: median; grey: the paper's mean \u{b1} deviation";
+
+/// Range below the worst student's accuracy that is drawn, in percentage points; lower values are from the start of the
+/// training.
+const BELOW: f64 = 6.0;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -54,6 +59,68 @@ impl Report {
         }
         Some(named(&svg, &title))
     }
+
+    /// Returns a table of every student's accuracies at every evaluated epoch, in percent: averaged and last
+    /// parameters.
+    pub(crate) fn students_by_epoch(&self) -> Table {
+        let mut table = Table::new(["stage", "epoch", "accuracy %", "last parameters %"]);
+        for (student, _) in self.distinct_students() {
+            for epoch in &student.by_epoch {
+                let [average, raw] = [epoch.average, epoch.raw].map(percent);
+                table.push(vec![student.stage.clone(), epoch.epoch.to_string(), average, raw]);
+            }
+        }
+        table
+    }
+
+    /// Draws these accuracies as an SVG, with two lines for each student; `None` without students. A note gives the
+    /// number of points below the drawn range.
+    pub(crate) fn epochs_plot(&self) -> Option<String> {
+        let students = self.distinct_students();
+        let final_accuracies = students.iter().flat_map(|(student, _)| [student.accuracy, student.accuracy_raw]);
+        let least = 100.0 * final_accuracies.reduce(f64::min)? - BELOW;
+        let mut below = 0;
+        let mut line = |name: &str, line, student: &StudentRun, accuracy: fn(&EpochAccuracy) -> f64| {
+            let points = student.by_epoch.iter().map(|epoch| (f64::from(epoch.epoch), 100.0 * accuracy(epoch)));
+            let (points, hidden): (Vec<_>, Vec<_>) = points.partition(|(_, accuracy)| *accuracy >= least);
+            below += hidden.len();
+            let points = points.into_iter().map(|(x, y)| Point { x, y, spread: None });
+            Series { name: name.to_owned(), points: points.collect(), line }
+        };
+        let mut series: Vec<Series> = Vec::new();
+        for (student, _) in &students {
+            series.push(line("last parameters", Line::Faint, student, |epoch| epoch.raw));
+        }
+        let known: Vec<&str> = StudentMethod::all().into_iter().map(|method| method.name()).collect();
+        for method in distinct(known.into_iter().chain(students.iter().map(|(_, method)| *method))) {
+            let name = format!("averaged parameters, {}", title_of(method));
+            let of_method = students.iter().filter(|(_, other)| *other == method);
+            series.extend(of_method.map(|(student, _)| line(&name, Line::Plain, student, |epoch| epoch.average)));
+        }
+        let hidden =
+            if below == 0 { String::new() } else { format!(" ({below} accuracies below {least:.1} % are not drawn)") };
+        Chart {
+            title: format!("{}: accuracy of every student by epoch", self.experiment),
+            x: Axis::new(format!("epoch{hidden}")),
+            y: Axis::new("accuracy on the test images, %"),
+            series,
+            asymptote: None,
+        }
+        .to_svg()
+    }
+
+    /// Returns every student with recorded epochs once, even if several rows share it.
+    fn distinct_students(&self) -> Vec<(&StudentRun, &str)> {
+        let mut distinct: Vec<(&StudentRun, &str)> = Vec::new();
+        for row in &self.rows {
+            for student in row.students.iter().filter(|student| !student.by_epoch.is_empty()) {
+                if distinct.iter().all(|(other, _)| other.stage != student.stage) {
+                    distinct.push((student, &row.method));
+                }
+            }
+        }
+        distinct
+    }
 }
 
 fn draw(area: &Area<'_>, rows: &[&ReportRow], names: u32, title: &str) -> Option<()> {
@@ -81,48 +148,30 @@ fn draw(area: &Area<'_>, rows: &[&ReportRow], names: u32, title: &str) -> Option
     let name = (FONT, 13).into_font().color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
     let mut lane = 0.5;
     for row in rows {
-        let lane_marks = Marks::for_row(row, lane);
-        chart.draw_series(lane_marks.boxes).ok()?;
-        chart.draw_series(lane_marks.lines).ok()?;
-        chart.draw_series(lane_marks.circles).ok()?;
+        let upright = |x: f64, half: f64| [(x, lane - half), (x, lane + half)];
+        // The paper's figures are in the background, the students in front.
+        if let Some(accuracy) = row.paper.accuracy {
+            let deviation = row.paper.deviation.unwrap_or(0.0);
+            let ends = [(accuracy - deviation, lane - 0.22), (accuracy + deviation, lane + 0.22)];
+            chart.draw_series([Rectangle::new(ends, PAPER.filled())]).ok()?;
+            chart.draw_series([PathElement::new(upright(accuracy, 0.22), PAPER_MEAN.stroke_width(2))]).ok()?;
+        }
+        let accuracies: Vec<f64> = row.students.iter().map(|student| 100.0 * student.accuracy).collect();
+        let middle = PathElement::new(upright(median(&accuracies), 0.32), BLACK.stroke_width(2));
+        chart.draw_series([middle]).ok()?;
+        let circles = row.students.iter().flat_map(|student| {
+            let (average, last) =
+                ((100.0 * student.accuracy, lane - 0.08), (100.0 * student.accuracy_raw, lane + 0.14));
+            let styles = [(last, WHITE.filled()), (last, BLACK.stroke_width(1)), (average, BLACK.mix(0.75).filled())];
+            styles.map(|(place, style)| Circle::new(place, 4, style))
+        });
+        chart.draw_series(circles).ok()?;
         let (_, y) = chart.backend_coord(&(low, lane));
         let (_, above) = area.get_base_pixel();
         area.draw_text(&row.name, &name, (i32::try_from(names).ok()? - 12, y - above)).ok()?;
         lane += 1.0;
     }
     Some(())
-}
-
-type Place = (f64, f64);
-
-/// The elements of a row's drawing: the paper's figures in the background, the students in front.
-#[derive(Default)]
-struct Marks {
-    boxes: Vec<Rectangle<Place>>,
-    lines: Vec<PathElement<Place>>,
-    circles: Vec<Circle<Place, i32>>,
-}
-
-impl Marks {
-    fn for_row(row: &ReportRow, lane: f64) -> Self {
-        let mut marks = Self::default();
-        let upright = |x: f64, half: f64| [(x, lane - half), (x, lane + half)];
-        if let Some(accuracy) = row.paper.accuracy {
-            let deviation = row.paper.deviation.unwrap_or(0.0);
-            let ends = [(accuracy - deviation, lane - 0.22), (accuracy + deviation, lane + 0.22)];
-            marks.boxes.push(Rectangle::new(ends, PAPER.filled()));
-            marks.lines.push(PathElement::new(upright(accuracy, 0.22), PAPER_MEAN.stroke_width(2)));
-        }
-        let accuracies: Vec<f64> = row.students.iter().map(|student| 100.0 * student.accuracy).collect();
-        marks.lines.push(PathElement::new(upright(median(&accuracies), 0.32), BLACK.stroke_width(2)));
-        for student in &row.students {
-            let last = (100.0 * student.accuracy_raw, lane + 0.14);
-            marks.circles.push(Circle::new(last, 4, WHITE.filled()));
-            marks.circles.push(Circle::new(last, 4, BLACK.stroke_width(1)));
-            marks.circles.push(Circle::new((100.0 * student.accuracy, lane - 0.08), 4, BLACK.mix(0.75).filled()));
-        }
-        marks
-    }
 }
 
 /// Returns the range of the percentages, including the paper's, with a margin.
@@ -135,14 +184,4 @@ fn range(rows: &[&ReportRow]) -> Option<(f64, f64)> {
     let (low, high) = values.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))?;
     let room = (0.05 * (high - low)).max(0.25);
     (high - low).is_finite().then_some((low - room, high + room))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_students_no_range() {
-        assert!(range(&[]).is_none());
-    }
 }
