@@ -9,7 +9,7 @@ mod commands;
 mod evidence;
 mod links;
 mod number;
-mod pages;
+pub(crate) mod pages;
 mod shell;
 mod sources;
 
@@ -186,9 +186,9 @@ fn every_named_test_exists() {
 fn a_missing_test_is_found() {
     let tests = evidence::tests(&pages::files());
     // Only tests count: other functions are refused, and metrics and names of two words are not taken for tests.
-    let text =
-        "`a_missing_test_is_found`, `a_test_that_nobody_wrote`, `pages_with_claims`, `one_teacher`, `speed_a_metric`";
+    let text = "`a_missing_test_is_found`, `a_test_that_nobody_wrote`, `pages_with_claims`, `one_teacher`, `speed_a_metric`, \
+                `help.trycmd`, `no.trycmd`";
     let problems = evidence::missing(&Page { name: "page.md".to_owned(), text: text.to_owned() }, &tests);
-    let expected = ["a_test_that_nobody_wrote", "pages_with_claims"];
+    let expected = ["a_test_that_nobody_wrote", "pages_with_claims", "no.trycmd"];
     assert_eq!(problems, expected.map(|name| format!("page.md:1: no test is called {name}")));
 }
