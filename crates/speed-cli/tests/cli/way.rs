@@ -219,7 +219,7 @@ fn labels_without_an_answer_are_skipped_and_positions_name_queries() {
         ("query,answer\n0,1\n", "expected a column label"),
     ] {
         place.write("labels.csv", labels);
-        place.fails(&train.replace("model.safetensors", "other"), 3, &[words]);
+        place.fails(&train.replace("model.safetensors", "other"), 3, &["labels.csv", words]);
     }
     assert!(!place.path("other").exists());
 }
