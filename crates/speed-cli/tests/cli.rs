@@ -27,7 +27,6 @@ mod parties;
 mod photographs;
 mod plan;
 mod predict;
-mod privacy;
 mod rare;
 mod resume;
 mod roles;

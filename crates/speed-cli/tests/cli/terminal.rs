@@ -105,17 +105,3 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
     place.fails("show tiny --html", 4, &["the run is not finished"]);
     place.fails("show nothing --follow", 4, &["no run of this name"]);
 }
-
-#[test]
-fn completions_and_manual_pages_cover_the_command_line() {
-    let place = Workplace::new(TINY);
-    let script = place.succeeds("completions bash");
-    assert!(script.contains("follow") && script.contains("log-format"), "{script}");
-    assert!(place.succeeds("manual").contains(".SH NAME\nspeed"));
-    place.succeeds("manual man/man1");
-    fs::remove_file(place.path("man/man1/speed.1")).expect("a page");
-    place.fails("manual man/man1", 4, &["man1/speed-run.1", "never overwritten"]);
-    assert!(!place.path("man/man1/speed.1").exists());
-    let page = place.read("man/man1/speed-run.1");
-    assert!(page.contains("configs/default.toml"), "{page}");
-}
