@@ -9,7 +9,7 @@ mod commands;
 mod evidence;
 mod links;
 mod number;
-mod pages;
+pub(crate) mod pages;
 mod shell;
 mod sources;
 
@@ -175,9 +175,9 @@ fn every_named_test_exists() {
     assert_eq!(checked.len(), evidence::PAGES.len());
     none(&checked.iter().flat_map(|page| evidence::missing(page, &tests)).collect::<Vec<_>>());
     // Only tests count: other functions are refused, and metrics and names of two words are not taken for tests.
-    let text =
-        "`every_named_test_exists`, `a_test_that_nobody_wrote`, `pages_with_claims`, `one_teacher`, `speed_a_metric`";
-    let expected = ["a_test_that_nobody_wrote", "pages_with_claims"];
+    let text = "`every_named_test_exists`, `a_test_that_nobody_wrote`, `pages_with_claims`, `one_teacher`, `speed_a_metric`, \
+                `help.trycmd`, `no.trycmd`";
+    let expected = ["a_test_that_nobody_wrote", "pages_with_claims", "no.trycmd"];
     let expected = expected.map(|name| format!("docs/page.md:1: no test is called {name}"));
     assert_eq!(evidence::missing(&page(text), &tests), expected);
 }

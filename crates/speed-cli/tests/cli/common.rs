@@ -333,3 +333,27 @@ pub(crate) fn models(run: &Path) -> BTreeMap<String, Vec<u8>> {
 pub(crate) fn sets(keys: &[&str]) -> String {
     keys.iter().map(|key| format!(" --set {key}")).collect()
 }
+
+impl Workplace {
+    pub(crate) fn copy(&self, from: &str, to: &str) {
+        fs::copy(self.path(from), self.path(to)).expect(to);
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path(from), self.path(to)).expect(to);
+    }
+
+    /// Runs the binary, expects success, and these words on standard error.
+    #[track_caller]
+    pub(crate) fn warns(&self, line: &(impl Line + ?Sized), words: &[&str]) {
+        contains(&self.says(line), words);
+    }
+}
+
+/// The permissions of a file.
+#[cfg(unix)]
+#[track_caller]
+pub(crate) fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())).permissions().mode() & 0o777
+}

@@ -1,7 +1,5 @@
 //! A round whose result a teacher verifies before the student opens it.
 
-use std::fs;
-
 use crate::cli::common::contains;
 use crate::cli::json::documented;
 use crate::cli::roles::Parties;
@@ -49,11 +47,7 @@ fn the_student_opens_a_result_only_after_a_teacher_computed_it_again() {
     assert_eq!(revealed["out"], "seed");
     parties.fails("server", &format!("{REVEAL} --out seed"), 4, &["never overwritten"]);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(parties.path("server", "seed")).expect("a seed").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
+    assert_eq!(crate::cli::common::mode(&parties.path("server", "seed")), 0o600);
     parties.send(("server", "seed"), ("teacher 1", "seed"));
     // Without a signature nothing is written.
     let text = parties.succeeds("teacher 1", VERIFY);

@@ -47,18 +47,15 @@ impl Server {
         let mut line = String::new();
         while !line.contains(words) {
             line.clear();
-            assert_ne!(
-                self.stderr.read_line(&mut line).expect("a log"),
-                0,
-                "the server ended before it said {words:?}"
-            );
+            let bytes = self.stderr.read_line(&mut line).expect("a log");
+            assert_ne!(bytes, 0, "the server ended before it said {words:?}");
             self.log.push_str(&line);
         }
         line
     }
 
     /// Waits until the server ends by itself, and returns its report.
-    fn ends(mut self) -> serde_json::Value {
+    fn ends(mut self) -> Value {
         let report = self.child.stdout.take().expect("piped");
         assert!(self.child.wait().expect("ended").success(), "the server ends once the student has the result");
         serde_json::from_reader(report).expect("json")
@@ -93,6 +90,12 @@ fn asks(parties: &Parties, port: u16, party: &str, line: &str) {
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Runs a party's client command and expects a refusal with these words.
+#[track_caller]
+fn refused(parties: &Parties, port: u16, party: &str, line: &str, words: &[&str]) {
+    check_failure(&ask(parties, port, party, line).output().expect("the binary starts"), 3, words);
+}
+
 /// Lets all teachers answer and send, and kills the server meanwhile. Returns the server that has all messages, and its port.
 fn send_through_a_kill(parties: &Parties, teachers: usize) -> (Server, u16) {
     let port = free_port();
@@ -120,12 +123,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
     let (queries, teachers) = (6, 6);
     let parties = Parties::new();
     parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 0.4");
-    for teacher in 0..teachers {
-        let party = format!("teacher {teacher}");
-        let votes: String = labels(teacher, queries).iter().map(|label| format!("{label}\n")).collect();
-        parties.write(&party, "votes.csv", votes);
-        parties.succeeds(&party, &format!("{ANSWER} --simulation 8 --out message"));
-    }
+    (0..teachers).for_each(|teacher| parties.answer(teacher, &labels(teacher, queries)));
     let (mut server, port) = send_through_a_kill(&parties, teachers);
     // Kills it again while the winners are computed.
     server.until("answered");
@@ -149,7 +147,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
         ("server", "student fetch --out stolen", "roster does not have this client's key"),
         ("teacher 1", "student fetch --out stolen", "403: the result is the student's"),
     ] {
-        check_failure(&ask(&parties, port, party, line).output().expect("the binary starts"), 3, &[words]);
+        refused(&parties, port, party, line, &[words]);
     }
 
     asks(&parties, port, "student", "student fetch --out result");
@@ -182,24 +180,20 @@ fn observed(parties: &Parties, party: &str, seed: u64, votes: &str) -> (String, 
     let mut server = Server::start_as(party, parties, port, "debug");
     server.until("\"teachers_received\":0");
     let answer = |teacher: &str, votes: &str, out: &str| {
+        let _ = fs::remove_file(parties.path(teacher, out));
         parties.write(teacher, "votes.csv", votes);
-        parties.succeeds(
-            teacher,
-            &format!("{ANSWER} --simulation {seed} --new-registry --registry {party}-{out} --out {out}"),
-        );
+        let options = format!("--simulation {seed} --new-registry --registry {party}-{out} --out {out}");
+        parties.succeeds(teacher, &format!("{ANSWER} {options}"));
     };
     for teacher in 0..3 {
         let name = format!("teacher {teacher}");
-        let _ = fs::remove_file(parties.path(&name, "message"));
         answer(&name, votes, "message");
         asks(parties, port, &name, &format!("teacher send --message message --receipt {party}.receipt"));
         server.until(&format!("\"teachers_received\":{}", teacher + 1));
         if teacher == 0 {
             // A second message, which is refused.
-            let _ = fs::remove_file(parties.path(&name, "second"));
             answer(&name, &votes.replace(['0', '1'], "3"), "second");
-            let second = ask(parties, port, &name, "teacher send --message second --receipt none").output();
-            check_failure(&second.expect("the binary starts"), 3, &["duplicate"]);
+            refused(parties, port, &name, "teacher send --message second --receipt none", &["duplicate"]);
         }
     }
     server.until("the result is there");
@@ -276,8 +270,7 @@ fn a_client_sends_nothing_to_the_server_of_another_round() {
     parties.write("teacher 0", "votes.csv", "1\n2\n");
     parties.succeeds("teacher 0", &format!("{ANSWER} --simulation 8 --out message"));
     for line in ["teacher send --message message --receipt receipt", "teacher log --out log"] {
-        let refused = ask(&parties, port, "teacher 0", line).output().expect("the binary starts");
-        check_failure(&refused, 3, &[&format!("127.0.0.1:{port}: serves round"), "expected"]);
+        refused(&parties, port, "teacher 0", line, &[&format!("127.0.0.1:{port}: serves round"), "expected"]);
     }
     let metrics = metrics(&server);
     assert!(metrics.contains("speed_messages_received 0\n") && !metrics.contains("reason="), "{metrics}");

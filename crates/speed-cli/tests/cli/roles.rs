@@ -13,7 +13,7 @@ use speed_core::{Vote, VoteShape};
 use speed_round::{RoundFile, RoundRandomness, teacher};
 use tempfile::TempDir;
 
-use crate::cli::common::check_failure;
+use crate::cli::common::{check_failure, entries};
 
 /// Directories of the parties. The test copies files between them, like a courier.
 pub(crate) struct Parties(TempDir);
@@ -87,14 +87,6 @@ impl Parties {
     #[track_caller]
     pub(crate) fn open(&self) -> (Value, String) {
         (self.json("student", OPEN), self.read("student", "labels.csv"))
-    }
-
-    fn files(&self, party: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path(party, "")).expect("a folder");
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
     }
 
     /// Gives a party keys in its folder `keys`, as `student keygen` makes them with these options: once for a build of the
@@ -188,45 +180,65 @@ pub(crate) fn labels(teacher: usize, queries: usize) -> Vec<u8> {
     (0..queries).map(|query| ((query * 5 + teacher * (query % 3)) % 4) as u8).collect()
 }
 
+/// With a query on which all votes are empty, a teacher whose votes are, and other empty votes. Messages have one length.
 #[test]
-fn four_programs_give_the_labels_of_the_in_process_path() {
-    let (queries, teachers) = (4, 3);
+fn four_programs_give_the_labels_of_the_in_process_path_with_empty_votes() {
     let parties = Parties::new();
-    parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 0.4");
-    for teacher in 0..teachers {
-        parties.answer(teacher, &labels(teacher, queries));
+    parties.agree(4, 4, "--mechanism discrete-laplace --gamma 2 --threshold 2");
+    assert!(parties.read("student", "round.toml").contains("\nthreshold = 2\n"));
+    let votes: [[Vote; 4]; 4] =
+        [[Some(1), Some(2), None, None], [Some(1), None, None, Some(3)], [Some(1), Some(2), None, Some(3)], [None; 4]];
+    let answer = format!("{ANSWER} --simulation 8 --out message");
+    for (file, words) in [
+        (",,,\n", "line 1: a line of empty cells only: write NA for an empty vote, or remove the line"),
+        ("0\n1\n2\nn/a\n", "line 4: expected the label of query 3"),
+    ] {
+        parties.write("teacher 0", "votes.csv", file);
+        parties.fails("teacher 0", &answer, 3, &["votes.csv", words]);
     }
+    let files = ["1\n2\nNA\n-1\n", "query,label\n3,3\n2,\n1,NA\n0,1\n", "1,2,,3\n", "NA\n-1\nNA\n-1\n"];
+    let lengths = [0, 1, 2, 3].map(|teacher| {
+        let party = format!("teacher {teacher}");
+        parties.write(&party, "votes.csv", files[teacher]);
+        parties.succeeds(&party, &answer);
+        parties.send((&party, "message"), ("server/inbox", &format!("{teacher}.msg")));
+        parties.bytes(&party, "message").len()
+    });
+    assert!(lengths.iter().all(|length| *length == lengths[0]), "{lengths:?}");
     let text = parties.aggregate();
-    assert!(text.starts_with("SIMULATION") && text.contains("3 of 3 teachers"), "{text}");
+    assert!(text.starts_with("SIMULATION") && text.contains("4 of 4 teachers"), "{text}");
     let (report, written) = parties.open();
     assert_eq!((&report["simulation"], &report["honest_ratio"]), (&true.into(), &1.0.into()));
+    assert_eq!(written, in_process(&parties, &votes.map(|votes| votes.to_vec())));
 
     // Each party has only the files that it may have.
-    let own = "SIMULATION.txt evaluation.key labels.csv public.key result roster.toml round.toml secret.key signing.key signing.toml";
-    assert_eq!(parties.files("student").join(" "), own);
-    assert_eq!(
-        parties.files("server").join(" "),
-        "evaluation.key inbox result result.log round.toml signing.key signing.registry signing.toml"
-    );
-    assert_eq!(
-        parties.files("teacher 1").join(" "),
-        "message public.key round.toml signing.key signing.registry signing.toml votes.csv"
-    );
+    for (party, own) in [
+        (
+            "student",
+            "SIMULATION.txt evaluation.key labels.csv public.key result roster.toml round.toml secret.key signing.key signing.toml",
+        ),
+        ("server", "evaluation.key inbox result result.log round.toml signing.key signing.registry signing.toml"),
+        ("teacher 1", "message public.key round.toml signing.key signing.registry signing.toml votes.csv"),
+    ] {
+        let mut names: Vec<_> = entries(&parties.path(party, ""))
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str().map(str::to_owned))
+            .collect();
+        names.sort();
+        assert_eq!(names.join(" "), own);
+    }
     let secret = parties.bytes("student", "secret.key");
     let bits = &secret[secret.len() - 16 - 64..secret.len() - 16];
     for (party, file) in [
         ("student", "public.key"),
         ("server", "evaluation.key"),
         ("server", "result"),
-        ("server/inbox", "teacher-1.msg"),
+        ("server/inbox", "1.msg"),
         ("student", "round.toml"),
     ] {
         let bytes = parties.bytes(party, file);
         assert!(!bytes.windows(bits.len()).any(|window| window == bits), "{file} holds bits of the secret key");
     }
-
-    let votes: Vec<_> = (0..teachers).map(|teacher| labels(teacher, queries)).collect();
-    assert_eq!(written, in_process(&parties, &votes));
 }
 
 /// Returns the label file for the votes and noise of the first teachers in one process, with other keys.
@@ -333,275 +345,4 @@ fn a_killed_server_resumes_to_the_same_bytes() {
     assert!(report["resumed"] == kept, "{report}");
     assert_eq!((&report["refused"][0]["teacher"], &report["refused"][0]["reason"]), (&2.into(), &"late".into()));
     assert!(parties.bytes(&killed, "result") == expected, "bytes differ");
-}
-
-#[test]
-fn a_round_has_a_price_for_all_who_take_part() {
-    let parties = Parties::new();
-    let terms = "--queries 3 --classes 4 --parties 4 --min-teachers 3 --proofs off --gamma 0.4";
-    let round = format!("{ROUND} --name n {terms}");
-    parties.introduce(4);
-    parties.keygen("student", "", "");
-    let text = parties.succeeds("student", &format!("{round} --out round.toml"));
-    assert!(text.contains("the noise of 4 teachers is present and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
-    assert!(text.contains("the noise of 3 teachers"), "{text}");
-    let json = parties.json("student", &format!("{round} --out other.toml --json"));
-    let price = &json["price"]["of"];
-    let epsilon = |of: usize, what: &str| price[of][what].as_f64().expect("an epsilon");
-    assert!(epsilon(0, "one_answer") >= 0.8 && epsilon(0, "round") < 2.41 && epsilon(1, "round") > epsilon(0, "round"));
-    // The price equals the result of the accountant alone.
-    let account =
-        "account --any-votes --queries 3 --classes 4 --teachers 4 --gamma 0.4 --honest-ratio 0.75 --delta 1e-5";
-    let account = parties.json("student", &format!("{account} --json"));
-    let alone = account["epsilon"].as_f64().expect("an epsilon");
-    assert!((epsilon(1, "round") / alone - 1.0).abs() < 1e-6, "{alone} {price}");
-    // A party reads the terms that were shown to the student.
-    let shown = parties.succeeds("student", "round round.toml");
-    let words = [
-        "round \"n\"",
-        "noise discrete-laplace gamma=0.4: each teacher adds a share",
-        "3 of 4 teachers must answer",
-        "teacher 3",
-        "the noise of 3 teachers is present",
-    ];
-    assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
-    let shown = parties.json("student", "round other.toml --json");
-    assert_eq!((&shown["price"], &shown["round"], &shown["minimum"]), (&json["price"], &json["round"], &3.into()));
-    let card = parties.read("teacher 2", "signing.toml");
-    let key = shown["teachers"][2]["key"].as_str().expect("a key");
-    assert!(key.len() == 64 && card.contains(key), "{card}");
-    // A teacher checks the round against its own limits before it reads any vote.
-    parties.send(("student", "public.key"), ("teacher 0", "public.key"));
-    parties.send(("student", "round.toml"), ("teacher 0", "round.toml"));
-    let answer = format!("{ANSWER} --out m");
-    parties.fails("teacher 0", &format!("{answer} --max-epsilon 1"), 2, &["may cost epsilon", "allowed is 1"]);
-    parties.write("teacher 0", "votes.csv", "1\n2\n3\n");
-    let text = parties.succeeds("teacher 0", &answer);
-    assert!(text.contains("data-independent cost"), "{text}");
-}
-
-#[test]
-fn mistakes_end_in_one_message_and_the_documented_code() {
-    let parties = Parties::new();
-    parties.agree(2, 2, "--gamma 1.0");
-    let student = |line: &str, code, words: &[&str]| parties.fails("student", line, code, words);
-    student("student keygen --out .", 4, &["secret.key", "already exists"]);
-    let round = format!("{ROUND} --name n --queries 2 --classes 4 --parties 2 --proofs off --out other.toml");
-    student(&format!("{round} --gamma 0"), 2, &["gamma is 0"]);
-    student(&format!("{round} --gamma 1 --mechanism gaussian"), 2, &["gaussian", "discrete-laplace"]);
-    student(&format!("{} --gamma 1", round.replace("roster.toml", "absent")), 3, &["absent", "cannot read"]);
-    student(&format!("{round} --gamma 1 --min-teachers 3"), 2, &["3 teachers must answer"]);
-    student(&format!("{round} --gamma 1 --threshold -999"), 2, &["threshold -999"]);
-    student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
-    student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
-    parties.write("student", "list.csv", "name\na.png\nb.png\nc.png\n");
-    student(&format!("{round} --gamma 1 --query-list list.csv"), 3, &["list.csv", "found 3 names"]);
-    student(&round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
-    student(&format!("{round} --mechanism binomial --gamma 1"), 2, &["needs --coins or --sigma, found --gamma"]);
-    student(&format!("{round} --mechanism discrete-laplace --coins 4"), 2, &["needs --gamma, found --coins"]);
-    student(&format!("{round} --coins 4 --gamma 1"), 2, &["--coins", "cannot be used with"]);
-    student(&format!("{round} --coins 65537"), 2, &["at most 65536"]);
-    // A price above the limit.
-    student(&format!("{round} --gamma 6 --max-epsilon 15"), 2, &["may cost epsilon 23", "allowed is 15"]);
-    student(&format!("{round} --gamma 1 --max-epsilon 0"), 2, &["max-epsilon", "above 0"]);
-    student(
-        "student open --secret-key public.key --result x --round round.toml --out l",
-        3,
-        &["public.key", "a public key", "a secret key"],
-    );
-    student(
-        "student open --secret-key secret.key --result round.toml --round round.toml --out l",
-        3,
-        &["round.toml", "a round's file", "a round's result"],
-    );
-    let votes = |text: &str| parties.write("teacher 0", "votes.csv", text);
-    let answer = format!("{ANSWER} --out m");
-    let teacher = |line: &str, code, words: &[&str]| parties.fails("teacher 0", line, code, words);
-    votes("1\n9\n");
-    teacher(&answer, 2, &["--simulation SEED"]);
-    teacher(&format!("{answer} --simulation 1"), 3, &["votes.csv", "query 1: label 9, expected 0 to 3"]);
-    votes("1\n3\n");
-    let other = format!("{answer} --simulation 1 --mechanism discrete-laplace --gamma 0.5");
-    teacher(&other, 2, &["gamma=0.5", "gamma=1"]);
-    fs::create_dir(parties.path("server", "inbox")).expect("an inbox");
-    parties.write("server/inbox", "teacher-1.msg", "nonsense");
-    let too_few = parties.run("server", AGGREGATE);
-    check_failure(&too_few, 3, &["0 of 2 teachers", "unknown sender refused as not-a-message"]);
-    assert_eq!(String::from_utf8_lossy(&too_few.stderr).matches("refused as").count(), 1);
-    assert!(!Path::new(&parties.path("server", "result")).exists());
-}
-
-/// The student's keys and file of a real round of one teacher.
-fn real_round_of_one() -> Parties {
-    let parties = Parties::new();
-    parties.introduce(1);
-    parties.keygen("student", "", "");
-    let terms = "--queries 2 --classes 4 --parties 1 --proofs off --gamma 0.4";
-    parties.succeeds("student", &format!("{ROUND} --name n {terms} --out round.toml"));
-    parties
-}
-
-/// In a real round a seed would make the noise predictable, and a ledger limits the cost.
-#[test]
-fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
-    let parties = real_round_of_one();
-    for (party, file) in [("teacher 0", "public.key"), ("server", "evaluation.key")] {
-        parties.send(("student", file), (party, file));
-        parties.send(("student", "round.toml"), (party, "round.toml"));
-    }
-    parties.write("teacher 0", "votes.csv", "1\n2\n");
-    parties.fails(
-        "teacher 0",
-        &format!("{ANSWER} --simulation 8 --out message"),
-        2,
-        &["not a simulation", "remove --simulation"],
-    );
-    for (party, answer) in
-        [("teacher 0", format!("{ANSWER} --out message")), ("server", AGGREGATE.replace(" --simulation 13", ""))]
-    {
-        let ledger = "ledger create signing.ledger --delta 1e-5 --epsilon";
-        parties.succeeds(party, &format!("{ledger} 0.5"));
-        if party == "server" {
-            parties.send(("teacher 0", "message"), ("server/inbox", "0.msg"));
-            parties.fails(party, AGGREGATE, 2, &["not a simulation", "remove --simulation"]);
-        }
-        parties.fails(party, &answer, 6, &["signing.ledger", "0.5"]);
-        let out = if party == "server" { "result" } else { "message" };
-        assert!(!parties.path(party, out).exists());
-        assert!(!parties.succeeds(party, "ledger show signing.ledger --json").contains("\"noise\""));
-        fs::remove_file(parties.path(party, "signing.ledger")).expect("a ledger");
-        parties.succeeds(party, &format!("{ledger} 5"));
-        parties.succeeds(party, &answer);
-        assert!(parties.path(party, out).exists());
-    }
-}
-
-/// A simulation protects nothing, so it may cost anything. A real round has a limit for the student and for every teacher, and
-/// a seed on a command line does not make it a simulation.
-#[test]
-fn limits_on_the_price_of_a_round_exempt_simulations_and_no_real_round() {
-    let parties = Parties::new();
-    parties.introduce(2);
-    parties.keygen("student", "", "--simulation 5");
-    parties.keygen("student", "real", "");
-    parties.write("teacher 0", "votes.csv", "1\n3\n");
-    let answer = format!("{ANSWER} --out message");
-    for (gamma, words) in [("6", "one answer may cost epsilon 12.00"), ("50", "no epsilon is known")] {
-        let round = |keys: &str, name: &str, more: &str| {
-            format!(
-                "student round --accept-wrong-labels --public-key {keys}public.key --name {name} --queries 2 --classes 4 \
-                 --roster roster.toml --parties 2 --proofs off --gamma {gamma} --out {name}.toml{more}"
-            )
-        };
-        let give = |name: &str, keys: &str| {
-            parties.send(("student", &format!("{name}.toml")), ("teacher 0", "round.toml"));
-            parties.send((&format!("student/{keys}"), "public.key"), ("teacher 0", "public.key"));
-            let _ = fs::remove_file(parties.path("teacher 0", "message"));
-        };
-        let (real, simulated) = (format!("real-{gamma}"), format!("simulated-{gamma}"));
-        for limit in ["", " --max-epsilon 1"] {
-            let refused = parties.run("student", &round("real/", &real, limit));
-            check_failure(&refused, 2, &[if limit.is_empty() { words } else { "max-epsilon" }]);
-        }
-        assert!(!parties.path("student", &format!("{real}.toml")).exists());
-        let text = parties.succeeds("student", &round("", &simulated, " --simulation --reuse-keys"));
-        assert!(text.starts_with("SIMULATION"), "{text}");
-        give(&simulated, "");
-        parties.succeeds("teacher 0", &format!("{answer} --simulation 8"));
-        // A real round whose student accepts any cost: teachers are asked too.
-        parties.succeeds("student", &round("real/", &real, " --max-epsilon inf --reuse-keys"));
-        give(&real, "real");
-        parties.fails("teacher 0", &answer, 2, &[words]);
-        parties.fails("teacher 0", &format!("{answer} --simulation 8"), 2, &["not a simulation"]);
-        assert!(!parties.path("teacher 0", "message").exists());
-        parties.succeeds("teacher 0", &format!("{answer} --max-epsilon inf --reuse-keys"));
-    }
-}
-
-#[test]
-fn a_missing_ledger_is_created_without_a_budget() {
-    let parties = real_round_of_one();
-    parties.agree_in_votes(1, &[1, 2]);
-    parties.succeeds("server", &AGGREGATE.replace(" --simulation 13", ""));
-    for party in ["teacher 0", "server"] {
-        let ledger = parties.json(party, "ledger show signing.ledger --json");
-        assert_eq!(
-            (&ledger["budget"]["epsilon"], &ledger["queries"]),
-            (&serde_json::Value::Null, &2.into()),
-            "{ledger}"
-        );
-    }
-}
-
-#[test]
-fn proofs_are_the_default() {
-    let parties = Parties::new();
-    // The label is wrong less than once in a million rounds: both teachers vote alike, and the noise must gain two votes.
-    parties.agree(1, 2, "--gamma 9");
-    parties.keygen("student", "keys", "--simulation 6");
-    let round = "student round --accept-wrong-labels --public-key keys/public.key --name proven --queries 1 --classes 2 --roster roster.toml \
-                 --gamma 9 --simulation --out proven/round.toml";
-    fs::create_dir(parties.path("student", "proven")).expect("a folder");
-    let text = parties.succeeds("student", round);
-    assert!(text.contains("proof key in proven/proof.key") && !text.contains("without proofs"), "{text}");
-    for party in ["teacher 0", "teacher 1", "server"] {
-        for file in ["proven/round.toml", "proven/proof.key", "keys/public.key", "keys/evaluation.key"] {
-            let (_, name) = file.split_once('/').expect("a folder");
-            parties.send(("student", file), (party, name));
-        }
-    }
-    for party in ["teacher 0", "teacher 1"] {
-        parties.write(party, "votes.csv", "1\n");
-        let answer = format!("{ANSWER} --simulation 8 --out message");
-        parties.fails(party, &answer, 2, &["asks for proofs", "--proof-key"]);
-        // Another file is refused before it is decoded.
-        let mut other = parties.bytes(party, "proof.key");
-        let middle = other.len() / 2;
-        other[middle] ^= 1;
-        parties.write(party, "other.key", other);
-        parties.fails(party, &format!("{answer} --proof-key other.key"), 3, &["other.key", "the round's key"]);
-        let text = parties.succeeds(party, &format!("{answer} --proof-key proof.key"));
-        assert!(!text.contains("without proofs"), "{text}");
-        parties.send((party, "message"), ("server/inbox", party));
-    }
-    parties.send(("teacher 0", "other.key"), ("server", "other.key"));
-    parties.fails("server", &format!("{AGGREGATE} --proof-key other.key"), 3, &["other.key", "the round's key"]);
-    let text = parties.succeeds("server", &format!("{AGGREGATE} --proof-key proof.key"));
-    assert!(text.contains("2 of 2 teachers") && !text.contains("without proofs"), "{text}");
-    parties.send(("server", "result"), ("student", "result"));
-    let open = "student open --secret-key keys/secret.key --result result --round proven/round.toml --out labels.csv";
-    parties.succeeds("student", open);
-    assert_eq!(parties.read("student", "labels.csv"), "query,label\n0,1\n");
-}
-
-/// A query on which all votes are empty, a teacher whose votes are, and other empty votes. Labels are those of clear text, and messages have
-/// one length.
-#[test]
-fn teachers_may_leave_votes_empty() {
-    let (queries, teachers) = (4, 4);
-    let parties = Parties::new();
-    parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 2 --threshold 2");
-    assert!(parties.read("student", "round.toml").contains("\nthreshold = 2\n"));
-    let votes: [[Vote; 4]; 4] =
-        [[Some(1), Some(2), None, None], [Some(1), None, None, Some(3)], [Some(1), Some(2), None, Some(3)], [None; 4]];
-    let answer = format!("{ANSWER} --simulation 8 --out message");
-    for (file, words) in [
-        (",,,\n", "line 1: a line of empty cells only: write NA for an empty vote, or remove the line"),
-        ("0\n1\n2\nn/a\n", "line 4: expected the label of query 3"),
-    ] {
-        parties.write("teacher 0", "votes.csv", file);
-        parties.fails("teacher 0", &answer, 3, &["votes.csv", words]);
-    }
-    let files = ["1\n2\nNA\n-1\n", "query,label\n3,3\n2,\n1,NA\n0,1\n", "1,2,,3\n", "NA\n-1\nNA\n-1\n"];
-    let lengths = [0, 1, 2, 3].map(|teacher| {
-        let party = format!("teacher {teacher}");
-        parties.write(&party, "votes.csv", files[teacher]);
-        parties.succeeds(&party, &answer);
-        parties.send((&party, "message"), ("server/inbox", &format!("{teacher}.msg")));
-        fs::metadata(parties.path(&party, "message")).expect("a message").len()
-    });
-    assert!(lengths.iter().all(|length| *length == lengths[0]), "{lengths:?}");
-    parties.aggregate();
-    let (_, written) = parties.open();
-    assert_eq!(written, in_process(&parties, &votes.map(|votes| votes.to_vec())));
 }

@@ -69,9 +69,13 @@ pub(crate) fn train(images: &str, out: &str, more: &str) -> String {
     format!("teacher train --grey --seed 5 --epochs 40 --images {images} --out {out} {QUICK} {more}")
 }
 
-/// The number of a class.
-fn number(name: &str) -> u8 {
-    CLASSES.iter().zip(0..).find_map(|(class, number)| (*class == name).then_some(number)).expect("a class")
+/// The numbers of the classes that a file of votes names, and -1 for an empty vote.
+fn labels(votes: &str) -> Vec<i16> {
+    let number = |line: &str| {
+        let label = line.rsplit(',').next().expect("a label");
+        CLASSES.iter().position(|class| *class == label).map_or(-1, |number| number as i16)
+    };
+    votes.lines().skip(1).map(number).collect()
 }
 
 #[test]
@@ -87,13 +91,11 @@ fn folders_of_pictures_become_a_model_with_predictions() {
     let bytes = |name: &str| place.bytes(name);
     assert_eq!(bytes("north.safetensors"), bytes("again.safetensors"));
 
-    let queries = "student queries --pool public --count 12 --seed 3 --out queries.csv --json";
-    let report = place.json(&queries);
+    let report = place.json("student queries --pool public --count 12 --seed 3 --out queries.csv --json");
     assert_eq!(report, serde_json::json!({ "schema": 1, "seed": 3, "queries": 12, "images": 12, "pool_images": 30 }));
-    for organisation in ["north", "east", "south"] {
-        let (model, out) = (format!("{organisation}.safetensors"), format!("{organisation}.csv"));
+    for name in ["north", "east", "south"] {
         let vote = "teacher vote --images public --query-list queries.csv";
-        place.succeeds(&format!("{vote} --model {model} --out {out}"));
+        place.succeeds(&format!("{vote} --model {name}.safetensors --out {name}.csv"));
     }
     let queries = place.read("queries.csv");
     let votes = place.read("north.csv");
@@ -108,14 +110,13 @@ fn folders_of_pictures_become_a_model_with_predictions() {
     let student = format!("{student} --grey --seed 1 --epochs");
     let text = place.succeeds(&format!("{student} 40 --test test --out student.safetensors"));
     assert!(text.contains("12 labels for 30 images, 0 queries without an answer"), "{text}");
-    let said = place.says(&format!("{student} 2 --test test --out short.safetensors"));
-    assert!(said.contains("test: 3 of 9 images are in the pool too"), "{said}");
+    let short = format!("{student} 2 --test test --out short.safetensors");
+    place.warns(&short, &["test: 3 of 9 images are in the pool too"]);
     let text = place.succeeds(&format!("{student} 2 --classes down,flat,up --out same.safetensors"));
     assert!(text.contains("accuracy unknown"), "{text}");
     assert_eq!(bytes("short.safetensors"), bytes("same.safetensors"), "test images do not change a student");
 
-    let predicted = "predict --model student.safetensors test --format json --quiet";
-    let predicted = place.json(&predicted);
+    let predicted = place.json("predict --model student.safetensors test --format json --quiet");
     assert_eq!(predicted["class_names"], serde_json::json!(CLASSES));
     let all = predicted["predictions"].as_array().expect("predictions");
     let right = all.iter().filter(|prediction| {
@@ -142,17 +143,7 @@ fn parts_are_teachers_of_their_own_and_patients_stay_together() {
     let table = place.bytes("votes.npy");
     let mut files = entries(&place.path("votes"));
     files.sort();
-    let label = |line: &str| match line.rsplit(',').next().expect("a label") {
-        "" => -1,
-        name => i16::from(number(name)),
-    };
-    let rows: Vec<i16> = files
-        .iter()
-        .flat_map(|file| {
-            let text = fs::read_to_string(file).expect("votes");
-            text.lines().skip(1).map(label).collect::<Vec<i16>>()
-        })
-        .collect();
+    let rows: Vec<i16> = files.iter().flat_map(|file| labels(&fs::read_to_string(file).expect("votes"))).collect();
     // A part that lacks a class leaves votes empty.
     assert!((files.len(), rows.len()) == (3, 90) && rows.contains(&-1), "{rows:?}");
     let bytes: Vec<u8> = rows.iter().flat_map(|label| label.to_le_bytes()).collect();
@@ -168,24 +159,21 @@ fn onnx_models_vote_as_the_teachers_that_they_come_from() {
     let place = place();
     place.succeeds(&train("north", "north.safetensors", "--quiet"));
     let vote = |model: &str, out: &str, more: &str| format!("teacher vote --images public --out {out} {model} {more}");
-    let succeeds = |line: String| place.succeeds(&line);
     let fails = |line: String, code, words: &[&str]| place.fails(&line, code, words);
-    succeeds(vote("--model north.safetensors", "own.csv", ""));
-    let read = |name: &str| place.read(name);
+    place.succeeds(&vote("--model north.safetensors", "own.csv", ""));
     fs::create_dir(place.path("models")).expect("a folder");
     for pixels in ["uint8", "float"] {
         let model = format!("models/{pixels}.onnx");
         place.succeeds(&format!("export --model north.safetensors --out {model} --pixels {pixels} --quiet"));
         let out = format!("{pixels}.csv");
-        succeeds(vote(&format!("--onnx {model}"), &out, "--classes down,flat,up"));
-        assert_eq!(read(&out), read("own.csv"));
+        place.succeeds(&vote(&format!("--onnx {model}"), &out, "--classes down,flat,up"));
+        assert_eq!(place.read(&out), place.read("own.csv"));
     }
-    let text = succeeds(vote("--onnx models", "both.npy", "--threads 1"));
+    let text = place.succeeds(&vote("--onnx models", "both.npy", "--threads 1"));
     assert!(text.contains("2 models voted on 30 images of 3 classes"), "{text}");
     let both = place.bytes("both.npy");
-    let labels: Vec<u8> =
-        read("own.csv").lines().skip(1).map(|line| number(line.rsplit(',').next().expect("a label"))).collect();
-    assert_eq!(both[both.len() - 60..], [&labels[..], &labels].concat());
+    let own: Vec<u8> = labels(&place.read("own.csv")).into_iter().map(|label| label as u8).collect();
+    assert_eq!(both[both.len() - 60..], own.repeat(2));
 
     let model = "--onnx models/float.onnx";
     fails(vote(model, "out.csv", "--classes up,flat,down"), 3, &["float.onnx", "up, flat, down", "down, flat, up"]);
@@ -206,18 +194,14 @@ fn onnx_models_vote_as_the_teachers_that_they_come_from() {
     GrayImage::from_pixel(20, 20, Luma([9])).save(place.path("public/00.png")).expect("a picture");
     fails(vote(model, "out.csv", ""), 3, &["00.png", "expected an image of 1x16x16, found 1x20x20"]);
     assert!(!place.path("out.csv").exists());
-    succeeds(vote(model, "out.csv", "--fit"));
+    place.succeeds(&vote(model, "out.csv", "--fit"));
 }
 
 #[test]
 fn labels_without_an_answer_are_skipped_and_positions_name_queries() {
     let place = place();
-    let labels: String = (0..30)
-        .map(|query| match query % 5 {
-            4 => format!("{query},\n"),
-            _ => format!("{query},{}\n", query % 3),
-        })
-        .collect();
+    let label = |query: usize| if query % 5 == 4 { String::new() } else { (query % 3).to_string() };
+    let labels: String = (0..30).map(|query| format!("{query},{}\n", label(query))).collect();
     place.write("labels.csv", format!("query,label\n{labels}"));
     let train = "student train --pool public --labels labels.csv --grey --classes 0,1,2";
     let train = format!("{train} --epochs 1 --out model.safetensors");
@@ -226,51 +210,51 @@ fn labels_without_an_answer_are_skipped_and_positions_name_queries() {
     assert_eq!((&report["test"], &report["method"]), (&Value::Null, &"pseudo-labels".into()));
     assert!(report["seed"].is_u64() && report["pool"]["agreement"].is_f64());
     place.fails(&train, 4, &["model-card.json", "never overwritten"]);
-    for (line, words) in [
-        ("30,0", "line 2: expected a query from 0 to 29, found \"30\""),
-        ("0,3", "line 2: expected a class (0, 1, 2) or no label, found \"3\""),
-        ("0,x", "found \"x\""),
-        ("0,", "at least one query with a label"),
+    for (labels, words) in [
+        ("query,label\n30,0\n", "line 2: expected a query from 0 to 29, found \"30\""),
+        ("query,label\n0,3\n", "line 2: expected a class (0, 1, 2) or no label, found \"3\""),
+        ("query,label\n0,x\n", "found \"x\""),
+        ("query,label\n0,\n", "at least one query with a label"),
+        ("name,label\nno.png,1\n", "\"no.png\""),
+        ("query,answer\n0,1\n", "expected a column label"),
     ] {
-        place.write("labels.csv", format!("query,label\n{line}\n"));
+        place.write("labels.csv", labels);
         place.fails(&train.replace("model.safetensors", "other"), 3, &["labels.csv", words]);
     }
-    place.write("labels.csv", "name,label\nno.png,1\n");
-    place.fails(&train.replace("model.safetensors", "other"), 3, &["\"no.png\""]);
-    place.write("labels.csv", "query,answer\n0,1\n");
-    place.fails(&train.replace("model.safetensors", "other"), 3, &["expected a column label"]);
     assert!(!place.path("other").exists());
 }
 
 #[test]
 fn wrong_inputs_are_refused_by_name() {
     let place = place();
-    let fails = |more: &str, code, words: &[&str]| place.fails(&train("north", "model", more), code, words);
-    fails("--classes down,flat", 3, &["north/up", "down, flat"]);
-    fails("--patients prefix:-", 3, &["left.png", "\"-\""]);
     place.write("patients.csv", "file,group\n00_left.png,1\n");
-    fails("--patients patients.csv", 3, &["patients.csv", "expected a column patient, found file, group"]);
-    fails("--patients dicom", 3, &[".png", "expected a DICOM file with a patient id"]);
-    fails("--patients prefix:", 2, &["--patients", "found none"]);
+    let parts = "--parts 13 --classes down,flat,up --patients prefix:_";
+    let refused = |more: &str, code, words: &[&str]| place.fails(&train("north", "model", more), code, words);
+    for (more, code, words) in [
+        ("--classes down,flat", 3, ["north/up", "down, flat"]),
+        ("--patients prefix:-", 3, ["left.png", "\"-\""]),
+        ("--patients patients.csv", 3, ["patients.csv", "expected a column patient, found file, group"]),
+        ("--patients dicom", 3, [".png", "expected a DICOM file with a patient id"]),
+        ("--patients prefix:", 2, ["--patients", "found none"]),
+        ("--parts 2", 2, ["`--classes`", "needed with --parts"]),
+        (parts, 3, ["of 13 has no image to train on", "12 patients"]),
+        ("--validation 1", 2, ["--validation", ""]),
+        ("--set teacher.architecture=large", 2, ["teacher.architecture", ""]),
+        ("--set student.method=gan", 2, ["student.method", "[teacher]"]),
+        ("--size 8x8", 2, ["too small", ""]),
+    ] {
+        refused(more, code, &words);
+    }
+    secret(&place.path("division.key"), "no key");
+    refused(parts, 3, &["division.key", "64 hexadecimal digits"]);
+    GrayImage::new(20, 16).save(place.path("north/up/odd.png")).expect("a picture");
+    refused("", 3, &["odd.png", "16x20"]);
     // Folders 1, 2, 3 would be the classes 0, 1, 2, and so would the votes of a model for them.
     for (number, class) in CLASSES.iter().enumerate() {
-        fs::rename(place.path(&format!("south/{class}")), place.path(&format!("south/{}", number + 1)))
-            .expect("a folder");
+        place.rename(&format!("south/{class}"), &format!("south/{}", number + 1));
     }
     place.fails(&train("south", "model", ""), 2, &["the class 1 would have the number 0", "--classes 1,2,3"]);
-    let names = "--classes 1,2,3 --set teacher.steps=1";
-    place.succeeds(&train("south", "numbered", names));
-    fails("--parts 2", 2, &["`--classes`: needed with --parts"]);
-    let parts = "--parts 13 --classes down,flat,up --patients prefix:_";
-    fails(parts, 3, &["of 13 has no image to train on", "12 patients"]);
-    secret(&place.path("division.key"), "no key");
-    fails(parts, 3, &["division.key", "64 hexadecimal digits"]);
-    fails("--validation 1", 2, &["--validation"]);
-    fails("--set teacher.architecture=large", 2, &["teacher.architecture"]);
-    fails("--set student.method=gan", 2, &["student.method", "[teacher]"]);
-    fails("--size 8x8", 2, &["too small"]);
-    GrayImage::new(20, 16).save(place.path("north/up/odd.png")).expect("a picture");
-    fails("", 3, &["odd.png", "16x20"]);
+    place.succeeds(&train("south", "numbered", "--classes 1,2,3 --set teacher.steps=1"));
     fs::create_dir(place.path("empty")).expect("a folder");
     place.fails(&train("empty", "model", ""), 3, &["empty", "2 to 256 classes, found 0"]);
     place.fails(&train("missing", "model", ""), 3, &["missing"]);
@@ -279,16 +263,16 @@ fn wrong_inputs_are_refused_by_name() {
     assert!(!place.path("model").exists());
 
     place.succeeds(&train("east", "model", "--quiet"));
-    let vote = |model: &str, more: &str, words: &[&str]| {
-        let start = format!("teacher vote --model {model} --images public --out votes.csv");
-        place.fails(&format!("{start} {more}"), 3, words);
-    };
     let bytes = place.bytes("model");
     place.write("cut", &bytes[..bytes.len() - 5]);
-    vote("cut", "", &["cut", "truncated"]);
-    vote("public", "", &["*.safetensors"]);
     place.write("list.csv", "name\n00.png\nabsent.png\n");
-    vote("model", "--query-list list.csv", &["list.csv", "\"absent.png\""]);
+    for (model, words) in [
+        ("cut", ["cut", "truncated"]),
+        ("public", ["public", "*.safetensors"]),
+        ("model --query-list list.csv", ["list.csv", "\"absent.png\""]),
+    ] {
+        place.fails(&format!("teacher vote --images public --out votes.csv --model {model}"), 3, &words);
+    }
 }
 
 #[test]
@@ -296,11 +280,10 @@ fn the_example_has_the_folders_of_the_guide() {
     let place = Workplace::new("");
     place.succeeds("data example --out trial");
     for organisation in ["north", "east", "south"] {
-        let folders = fs::read_dir(place.path(&format!("trial/{organisation}"))).expect("classes");
-        let images = folders.map(|class| fs::read_dir(class.expect("a class").path()).expect("images").count());
-        assert_eq!(images.sum::<usize>(), 600);
+        let classes = entries(&place.path(&format!("trial/{organisation}")));
+        assert_eq!(classes.iter().map(|class| entries(class).len()).sum::<usize>(), 600);
     }
-    assert_eq!(fs::read_dir(place.path("trial/public")).expect("images").count(), 400);
+    assert_eq!(entries(&place.path("trial/public")).len(), 400);
     let image = image::open(place.path("trial/public/0000.png")).expect("a picture").to_luma8();
     assert_eq!(image.dimensions(), (24, 24));
     // The margin that was cut off is empty, so the digit's borders are too.
