@@ -24,19 +24,12 @@ mod teacher;
 mod training;
 mod verify;
 
-use std::num::NonZeroUsize;
-
 use clap::Subcommand;
 
 use crate::failure::{Failure, usage};
+use crate::options::threads;
 use crate::output::{WITHOUT_PROOFS, influence, mark, print, print_report};
 use crate::process;
-
-/// Returns the requested number of threads, or all processors.
-fn threads(asked: Option<impl Into<u16>>) -> NonZeroUsize {
-    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    asked.and_then(|asked| NonZeroUsize::new(asked.into().into())).unwrap_or_else(all)
-}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

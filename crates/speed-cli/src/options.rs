@@ -1,5 +1,6 @@
 //! Options that several commands share, and the parsers of their values.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -165,6 +166,12 @@ impl RecordOptions {
         let path = self.ledger.clone().unwrap_or_else(|| default_ledger(signing_key));
         LedgerOptions { path, delta: self.ledger_delta }
     }
+}
+
+/// Returns the requested number of threads, or all processors.
+pub(crate) fn threads(asked: Option<impl Into<u16>>) -> NonZeroUsize {
+    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    asked.and_then(|asked| NonZeroUsize::new(asked.into().into())).unwrap_or_else(all)
 }
 
 /// Largest seed, because configs have signed integers.

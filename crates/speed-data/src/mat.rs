@@ -8,31 +8,11 @@
 
 mod element;
 
-use std::fmt::Display;
 use std::io::BufRead;
 
-use element::Array;
+use element::{Array, MatError};
 
 use crate::ImageShape;
-
-/// The fault of bytes that are not a MATLAB file of level 5 with images and labels.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum MatError {
-    #[error("truncated: it ends within {part}")]
-    Truncated { part: String },
-    #[error("{0}")]
-    Invalid(String),
-}
-
-impl MatError {
-    fn too_long(limit: u64) -> Self {
-        Self::Invalid(format!("too long: expected at most {limit} unpacked bytes, found more"))
-    }
-
-    fn wrong(part: impl Display, expected: impl Display, found: impl Display) -> Self {
-        Self::Invalid(format!("{part}: expected {expected}, found {found}"))
-    }
-}
 
 pub(crate) struct MatImages {
     /// The shape of every image.

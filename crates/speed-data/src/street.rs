@@ -7,6 +7,7 @@
 //! Only `+ - * /` and square roots are used, so the same handwriting and seed give the same bytes on every machine.
 
 mod camera;
+mod canvas;
 mod glyphs;
 mod number;
 mod wall;
@@ -15,15 +16,8 @@ use rand::RngExt;
 use speed_core::random::{Stream, Streams};
 
 use crate::{DataError, Dataset, ImageShape, Split};
+use canvas::SIDE;
 use glyphs::Glyphs;
-
-const SIDE: usize = 32;
-
-/// Red, green and blue, 0 to 1.
-type Colour = [f32; 3];
-
-/// An image in progress.
-type Canvas = [Colour; SIDE * SIDE];
 
 /// The shape of every image.
 pub const SHAPE: ImageShape = ImageShape { channels: 3, height: SIDE, width: SIDE };

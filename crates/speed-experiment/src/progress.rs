@@ -3,8 +3,12 @@
 mod recorder;
 mod view;
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 pub(crate) use recorder::Recorder;
-pub use view::{CurrentWork, Part, RunView, StageStatus, StageView};
+pub use view::{CurrentWork, RunView, StageStatus, StageView};
 
 /// An event of long-running work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,30 @@ pub enum Event<'a> {
     Note(&'a str),
     /// A warning about the user's data, without the word. It is shown with `--quiet` too.
     Warning(&'a str),
+}
+
+/// One of several concurrent parts of the work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its kind, such as "student".
+    pub name: String,
+    /// Its number, from 1.
+    pub number: usize,
+    /// The number of parts.
+    pub of: usize,
+    /// The name of its units, such as "epoch".
+    pub unit: String,
+    /// Finished units.
+    pub done: u64,
+    /// Total units.
+    pub total: u64,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, number, of, unit, done, total } = self;
+        write!(f, "{name} {number} of {of}, {unit} {done} of {total}")
+    }
 }
 
 /// Receives the progress of a run.

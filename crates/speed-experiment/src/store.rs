@@ -16,7 +16,6 @@ mod status;
 
 pub use atomic::write_atomic;
 pub(crate) use atomic::{json, remove_unfinished, write_below, write_folder, write_new, write_secret};
-pub(crate) use find::is_in_use;
 pub use find::{FoundResults, find_any_run, find_results, find_run, is_finished, run_in_use};
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
@@ -30,6 +29,7 @@ pub use read::read_small;
 pub(crate) use read::{is_one_name, read_report, read_stage_file, read_table, read_table_alone, read_text};
 pub(crate) use record::{CHANGED, FinishedStage, StageRecord, StageRemains, part_of_stage, read_listed};
 pub(crate) use run::{RunStore, StageState};
+pub(crate) use shard::is_in_use;
 pub use shard::{Lock, Shard};
 pub(crate) use status::write_progress;
 pub use status::{RunState, RunStatus};

@@ -4,22 +4,9 @@ use serde::{Deserialize, Serialize};
 use speed_nn::training::InvalidField;
 
 use crate::gan::{GanConstants, GanSize};
+use crate::limits::{MAX_SIZE, REFERENCE_POOL, check_epoch_images};
 use crate::prior::ClassPrior;
 use crate::pseudo_labels::PseudoLabelsConfig;
-
-/// Images of the paper's pool: the first 9000 test images of MNIST.
-pub(crate) const REFERENCE_POOL: usize = 9000;
-/// Largest number of images of an epoch; a larger number is a typing error.
-const MAX_EPOCH: usize = 10_000_000;
-/// Largest number of units or images in one place. A larger number is a mistake that would only fail later, for lack of
-/// memory.
-pub(crate) const MAX_SIZE: usize = 1 << 16;
-
-pub(crate) fn check_epoch_images(field: &'static str, value: usize) -> Result<(), InvalidField> {
-    InvalidField::unless(value <= MAX_EPOCH, field, || {
-        format!("must be 0 (a pass over the pool) or at most {MAX_EPOCH}, not {value}")
-    })
-}
 
 /// A method of training a student, identified by its name. `methods.rs` lists the methods.
 #[derive(Clone, Copy)]
@@ -104,6 +91,7 @@ impl StudentConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MAX_EPOCH;
 
     #[test]
     fn every_impossible_value_is_named() {

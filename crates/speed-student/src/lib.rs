@@ -20,6 +20,7 @@ mod config;
 mod error;
 pub mod label_spreading;
 mod lesson;
+mod limits;
 mod method;
 mod methods;
 pub mod pool;

@@ -27,7 +27,7 @@ use super::{Failure, mark, print_report, usage};
 use crate::bar::Bar;
 use crate::options::{CheckOptions, FormOption, NoiseOptions, delta, rows};
 pub(super) use audit::{AuditOptions, audit};
-pub(super) use calibrate::{CalibrateOptions, calibrate};
+pub(super) use calibrate::CalibrateOptions;
 pub(super) use figure::{FigureCommand, figure};
 pub(super) use ledger::{LedgerCommand, ledger};
 
@@ -181,6 +181,11 @@ fn account_text(account: &Account) -> String {
         text.push_str("Warning: the best order is at the edge of the range that was searched; another order may give a smaller epsilon.\n");
     }
     text
+}
+
+/// Finds noise or a number of queries, for a target or for a ledger.
+pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
+    if options.ledger.is_some() || options.budget { budget::calibrate(options) } else { calibrate::calibrate(options) }
 }
 
 /// Derives a generator's key from a seed.

@@ -1,10 +1,9 @@
 //! Elements of a file. Each has a type and a length, and an array consists of further elements.
 
+use std::fmt::Display;
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::ZlibDecoder;
-
-use super::MatError;
 
 /// Bytes before the first element.
 const HEADER: usize = 128;
@@ -24,6 +23,25 @@ const COMPRESSED: u32 = 15;
 const NUMBERS: std::ops::RangeInclusive<u8> = 6..=15;
 const BYTES: u8 = 9;
 const LAST: u8 = 15;
+
+/// The fault of bytes that are not a MATLAB file of level 5 with images and labels.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MatError {
+    #[error("truncated: it ends within {part}")]
+    Truncated { part: String },
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl MatError {
+    pub(super) fn too_long(limit: u64) -> Self {
+        Self::Invalid(format!("too long: expected at most {limit} unpacked bytes, found more"))
+    }
+
+    pub(super) fn wrong(part: impl Display, expected: impl Display, found: impl Display) -> Self {
+        Self::Invalid(format!("{part}: expected {expected}, found {found}"))
+    }
+}
 
 /// Calls `visit` for every array with a name, and skips the bytes that it leaves unread. At most `limit` bytes are unpacked in total.
 pub(super) fn for_each_array(

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use speed_core::random::Stream;
 
-use super::{Canvas, SIDE};
+use super::canvas::{Canvas, SIDE};
 use crate::random::bell;
 
 /// The largest number of passes of blur, each of variance 1/2 pixel.

@@ -3,8 +3,8 @@
 use rand::RngExt;
 use speed_core::random::Stream;
 
+use super::canvas::{Canvas, Colour, SIDE};
 use super::glyphs::{Glyph, Glyphs};
-use super::{Canvas, Colour, SIDE};
 use crate::random::bell;
 
 /// Height of a digit's image in pixels; the digit takes five sevenths of it.

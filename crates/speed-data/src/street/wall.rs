@@ -3,7 +3,7 @@
 use rand::RngExt;
 use speed_core::random::Stream;
 
-use super::{Canvas, Colour, SIDE};
+use super::canvas::{Canvas, Colour, SIDE};
 
 /// Difference in brightness between paint and wall: from barely visible to clear.
 const CONTRAST: (f32, f32) = (0.20, 0.60);

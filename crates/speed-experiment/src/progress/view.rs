@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Event;
+use super::{Event, Part};
 use crate::store::is_called;
 
 /// The state of a run: its stages, and the current work.
@@ -70,23 +70,6 @@ pub struct CurrentWork {
     pub note: String,
     /// The unfinished concurrent parts.
     pub parts: Vec<Part>,
-}
-
-/// One of several concurrent parts of the work.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// Its kind, such as "student".
-    pub name: String,
-    /// Its number, from 1.
-    pub number: usize,
-    /// The number of parts.
-    pub of: usize,
-    /// The name of its units, such as "epoch".
-    pub unit: String,
-    /// Finished units.
-    pub done: u64,
-    /// Total units.
-    pub total: u64,
 }
 
 impl RunView {
@@ -164,13 +147,6 @@ impl CurrentWork {
         #[expect(clippy::cast_precision_loss, reason = "counts of units are small")]
         let rest = self.total.saturating_sub(self.done) as f64;
         self.rate().and_then(|rate| Duration::try_from_secs_f64(rest / rate).ok())
-    }
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, number, of, unit, done, total } = self;
-        write!(f, "{name} {number} of {of}, {unit} {done} of {total}")
     }
 }
 

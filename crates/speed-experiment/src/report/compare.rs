@@ -16,9 +16,6 @@ pub use spread::{Difference, WithoutSpread};
 
 use crate::report::run::{FROM_PUBLIC_DATA, Report, RunNoise};
 
-/// The name of the paper's column, which is the last one.
-const PAPER: &str = "paper";
-
 /// A compared run, or the paper.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparedRun {
@@ -58,7 +55,8 @@ impl Comparison {
     pub fn new(runs: &[(String, Report)], with_paper: bool) -> Self {
         let public: Vec<Report> = runs.iter().map(|(_, report)| report.for_anyone()).collect();
         let reports: Vec<&Report> = public.iter().collect();
-        let labels: Vec<String> = (0..runs.len()).map(label).chain(with_paper.then(|| PAPER.to_owned())).collect();
+        let labels: Vec<String> =
+            (0..runs.len()).map(label).chain(with_paper.then(|| rows::PAPER.to_owned())).collect();
         let rows = rows::compare(&reports, &labels);
         let mut notes = rows::notes(&rows, &labels);
         notes.extend(rows::other_paper_figures(&reports, &labels).filter(|_| with_paper));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use speed_accountant::Account;
 use speed_core::{Digest, printable, printable_path, read_regular};
 
-use super::publish::read_report;
+use super::publish::{model_of, read_report};
 use crate::config::{AggregationKind, Config, RowConfig, Source};
 use crate::error::ExperimentError;
 use crate::model::{Description, MAX_FILE, Model, ModelEncoder, Network, Origin, of_weights_to_bytes};
@@ -15,11 +15,9 @@ use crate::report::{
     CARD_FORMAT, CardSource, EncoderFacts, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy,
     Report, ReportRow, Task, TrainingData, Versions, covers_labels,
 };
-use crate::stages::{
-    Context, Subjects, data_independent, data_independent_party, folder_of_row, is_encoder_of_run, kept_weights,
-};
+use crate::stages::{Context, Subjects, data_independent, data_independent_party, is_encoder_of_run, kept_weights};
 use crate::store::{
-    RunStore, example_image, is_one_name, model_name, read_small, report_path, run_of_card, write_atomic, write_below,
+    RunStore, example_image, is_one_name, read_small, report_path, run_of_card, write_atomic, write_below,
 };
 
 const CARD: &str = "model-card.json";
@@ -74,11 +72,6 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
         write_atomic(&example_image(run), &picture::of_image(&pictures.pool, 0)?)?;
     }
     Ok(())
-}
-
-/// Returns the path of the model of a row's student, relative to the run's directory.
-pub(crate) fn model_of(report: &Report, row: &str, repeat: usize) -> String {
-    model_name(&folder_of_row(row, report.rows.iter().map(|row| row.name.as_str())), repeat)
 }
 
 /// Returns the path of a model of the run in the directory `run`, for a first prediction, and the path of an image for it:

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::models::model_of;
 use crate::config::DataSource;
 use crate::error::ExperimentError;
 use crate::report::{AskedQueries, Report, Sheet, SweepReport, Versioned};
-use crate::stages::{METRICS, PICTURE, read_epochs};
+use crate::stages::{METRICS, PICTURE, folder_of_row, read_epochs};
 use crate::store::{
-    self, ASKED_PICTURES, ASKED_QUERIES, CHANGED, json, read_listed, read_stage_file, read_table, report_path,
-    sweep_report_path, table_path, write_below,
+    self, ASKED_PICTURES, ASKED_QUERIES, CHANGED, json, model_name, read_listed, read_stage_file, read_table,
+    report_path, sweep_report_path, table_path, write_below,
 };
 
 /// Writes the files of the report of the run in the directory `run`, with its queries and, if there are images, a sheet of their
@@ -76,6 +75,11 @@ pub fn run_folder(report: &Report, results: &Path) -> PathBuf {
 /// Returns the directory of a sweep's tables below a directory of results.
 pub fn sweep_folder(report: &SweepReport, results: &Path) -> PathBuf {
     store::sweep_folder(results, &report.experiment, &report.sweep)
+}
+
+/// Returns the path of the model of a row's student, relative to the run's directory.
+pub(super) fn model_of(report: &Report, row: &str, repeat: usize) -> String {
+    model_name(&folder_of_row(row, report.rows.iter().map(|row| row.name.as_str())), repeat)
 }
 
 /// Returns the page of the run in the directory `run`, as HTML. Missing pictures and queries are left out.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use speed_core::{nearest, printable, printable_path};
 
 use super::layout::{
-    CONFIG, LOCK, PUBLISHED, SLURM, expect_folder, folders_in, name_of, paths_in, report_path, sweep_report_path,
+    CONFIG, PUBLISHED, SLURM, expect_folder, folders_in, name_of, paths_in, report_path, sweep_report_path,
 };
-use super::shard::Lock;
+use super::shard::is_in_use;
 use crate::error::ExperimentError;
 
 /// Finds the finished run that `run` names. `run` is the directory of a run, the directory of an experiment with one
@@ -125,10 +125,6 @@ fn is_begun(run: &Path) -> bool {
 /// Returns a run of the same experiment in which a process works, because a sweep works on one run after another.
 pub fn run_in_use(run: &Path) -> Option<PathBuf> {
     paths_in(run.parent()?).into_iter().find(|other| is_in_use(other))
-}
-
-pub(crate) fn is_in_use(run: &Path) -> bool {
-    Lock::is_held(&run.join(LOCK))
 }
 
 fn is_sweep(folder: &Path) -> bool {

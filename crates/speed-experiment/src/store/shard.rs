@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::find::is_in_use;
 use super::layout;
 use crate::error::ExperimentError;
 
@@ -59,6 +58,10 @@ impl Lock {
     pub(super) fn is_held(path: &Path) -> bool {
         File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
+}
+
+pub(crate) fn is_in_use(run: &Path) -> bool {
+    Lock::is_held(&run.join(layout::LOCK))
 }
 
 fn open_lock(path: &Path) -> Result<File, ExperimentError> {

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::atomic::write_passing;
-use super::find::is_in_use;
 use super::layout::{self, name_of};
 use super::read::read_small;
 use super::run::RunStore;
+use super::shard::is_in_use;
 use crate::error::ExperimentError;
 use crate::progress::{RunView, StageStatus, StageView};
 use crate::stages::Graph;

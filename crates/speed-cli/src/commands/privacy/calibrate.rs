@@ -14,7 +14,6 @@ use speed_core::VoteShape;
 use speed_core::vote_files::Known;
 use speed_mechanism::{Mechanism, MechanismKind};
 
-use super::budget;
 use super::noise::{checks, noise, ratio, tossing, width};
 use super::votes::{self, GIVE_TEACHERS, ReadVotes, WithVotes};
 use crate::bar::Bar;
@@ -144,10 +143,7 @@ impl CoinsOfTeacher {
     }
 }
 
-pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
-    if options.ledger.is_some() || options.budget {
-        return budget::calibrate(options);
-    }
+pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     let (Some(epsilon), Some(delta)) = (options.epsilon, options.delta) else {
         return Err(usage("epsilon", "expected --epsilon and --delta, or --ledger"));
     };

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::PAPER;
 use super::figures::{self, FigureComparison, SideRow};
 use crate::report::row::{PaperFigures, ReportRow};
 use crate::report::run::Report;
+
+/// The name of the paper's column, which is the last one.
+pub(super) const PAPER: &str = "paper";
 
 /// A row in all columns that contain it.
 #[derive(Clone, Debug, Serialize)]

@@ -1,7 +1,7 @@
-//! The plots of a sweep: accuracy over epsilon, and each of them over the first swept key.
+//! The plots of a sweep: accuracy over epsilon, and each of them over the first swept key; and the sweep's files, with its plots.
 
 use super::report::SweepReport;
-use super::tables::SweepLine;
+use super::tables::{NOTES, SweepLine};
 use crate::report::plot::{Axis, Chart, Line, Point, Series};
 use crate::report::statistics::distinct;
 
@@ -15,6 +15,20 @@ pub(crate) struct Plot {
 type Figure = fn(&SweepLine) -> Option<(f64, Option<f64>)>;
 
 impl SweepReport {
+    /// Returns the names and contents of the files of the sweep: its table, plots, report and page.
+    pub(crate) fn files(&self) -> Vec<(&'static str, String)> {
+        let plots = self.plots();
+        let markdown = self.to_markdown(&plots);
+        let plots = plots.into_iter().map(|plot| (plot.name, plot.svg));
+        let files = std::iter::once(("sweep.csv", self.table().to_csv())).chain(plots);
+        files.chain([("sweep.md", markdown), ("report.html", self.to_html())]).collect()
+    }
+
+    fn to_markdown(&self, plots: &[Plot]) -> String {
+        let plots: String = plots.iter().map(|plot| format!("\n![{}]({})\n", plot.title, plot.name)).collect();
+        format!("# {}\n\n{}\n{}\n{NOTES}{plots}", self.experiment, self.conditions(), self.table().to_markdown())
+    }
+
     /// Draws all possible plots; a plot needs two settings with its figures.
     pub(crate) fn plots(&self) -> Vec<Plot> {
         let lines = self.lines();

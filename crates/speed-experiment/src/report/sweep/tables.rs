@@ -2,7 +2,6 @@
 
 use speed_accountant::epsilon_text;
 
-use super::plots::Plot;
 use super::report::{SettingReport, SweepReport};
 use crate::report::columns::{DATA_DEPENDENT, DATA_INDEPENDENT, LABELS, NONE, ROW, STUDENTS, plus_minus};
 use crate::report::row::ReportRow;
@@ -120,15 +119,6 @@ fn lines_of(values: &[String], runs: &[&SettingReport]) -> Vec<SweepLine> {
 }
 
 impl SweepReport {
-    /// Returns the names and contents of the files of the sweep: its table, plots, report and page.
-    pub(crate) fn files(&self) -> Vec<(&'static str, String)> {
-        let plots = self.plots();
-        let markdown = self.to_markdown(&plots);
-        let plots = plots.into_iter().map(|plot| (plot.name, plot.svg));
-        let files = std::iter::once(("sweep.csv", self.table().to_csv())).chain(plots);
-        files.chain([("sweep.md", markdown), ("report.html", self.to_html())]).collect()
-    }
-
     /// Returns the comparison; a row with noise but without a data-independent epsilon is marked.
     pub fn summary(&self) -> Table {
         let noisy: Vec<&str> = self.rows().filter(|row| row.is_noisy()).map(|row| row.name.as_str()).collect();
@@ -151,11 +141,6 @@ impl SweepReport {
             table.push(line.values.iter().cloned().chain(cells).collect());
         }
         table.without_empty_columns()
-    }
-
-    fn to_markdown(&self, plots: &[Plot]) -> String {
-        let plots: String = plots.iter().map(|plot| format!("\n![{}]({})\n", plot.title, plot.name)).collect();
-        format!("# {}\n\n{}\n{}\n{NOTES}{plots}", self.experiment, self.conditions(), self.table().to_markdown())
     }
 
     /// Returns the conditions of the sweep; the mark of a simulation is first.

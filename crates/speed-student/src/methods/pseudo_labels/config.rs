@@ -7,7 +7,7 @@ use speed_nn::optim::Adam;
 use speed_nn::training::InvalidField;
 
 use super::{PseudoLabelsConstants, Views};
-use crate::config::{MAX_SIZE, REFERENCE_POOL, check_epoch_images};
+use crate::limits::{MAX_SIZE, REFERENCE_POOL, check_epoch_images};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).

@@ -13,7 +13,6 @@ use speed_nn::ops::sums::row_sums;
 use speed_nn::training::Classifier;
 
 use super::super::networks::{Discriminator, Noise};
-use super::networks;
 use crate::{ConvolutionalConstants, StudentConfig};
 
 const WEIGHT_DEVIATION: f32 = 0.05;
@@ -87,7 +86,7 @@ impl Classifier for ConvolutionalDiscriminator {
 
 impl Discriminator for ConvolutionalDiscriminator {
     fn new(config: &StudentConfig, shape: ImageShape, classes: usize, weights: &mut Stream, device: &Device) -> Self {
-        let config = &networks(config);
+        let config = &config.gan.convolutional.of_size(config.size);
         let kind = |activation, trained_scale, deviation| WeightNorm {
             activation,
             trained_scale,

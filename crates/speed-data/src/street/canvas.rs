@@ -1,0 +1,9 @@
+//! The image that wall, number and camera change.
+
+pub(super) const SIDE: usize = 32;
+
+/// Red, green and blue, 0 to 1.
+pub(super) type Colour = [f32; 3];
+
+/// An image in progress.
+pub(super) type Canvas = [Colour; SIDE * SIDE];
