@@ -15,7 +15,7 @@ pub fn current_environment(device: &str) -> Environment {
         processor: processor(),
         processors: std::thread::available_parallelism().map_or(1, usize::from),
         products: speed_nn::matrix::product_unit().to_string(),
-        arithmetic: speed_nn::matrix::kind(),
+        arithmetic: speed_nn::kind(),
         device: device.to_owned(),
         memory_gib: field_of("/proc/meminfo", "MemTotal")
             .and_then(|text| text.trim_end_matches("kB").trim().parse::<f64>().ok())

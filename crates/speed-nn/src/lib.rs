@@ -80,6 +80,7 @@ pub mod device;
 pub mod dropout;
 pub mod flex;
 pub mod init;
+mod kind;
 pub mod layers;
 pub mod math;
 pub mod matrix;
@@ -100,3 +101,5 @@ mod tile_conv;
 #[cfg(feature = "training")]
 pub mod training;
 mod winograd;
+
+pub use kind::kind;

@@ -748,32 +748,24 @@ mod tests {
     }
 
     /// Computes results and both gradients with vectors of one length.
-    fn on<S: Simd>(simd: S, case: &Case) -> Vec<u32> {
+    fn on<S: Simd, F: Filter<K, 4, T>, const K: usize, const T: usize>(simd: S, case: &Case) -> Vec<u32> {
         let (Case { winograd, maps, weight, by_results }, mut work) = (case, WinogradBuffers::default());
+        let (winograd, view, work, filter) = (*winograd, weight.view(), &mut work, PhantomData::<F>);
+        let positions = winograd.positions_of_results::<4>();
         let mut out = vec![0.0; by_results.len()];
-        let to = PutResults::<4> { positions: winograd.positions_of_results::<4>(), out: &mut out };
-        let filter = PhantomData::<OfFivePoints>;
-        let view = weight.view();
-        let forward = Convolve::<_, _, 3, 4, 6> {
-            winograd: *winograd,
-            maps,
-            weight: view,
-            rotated: false,
-            work: &mut work,
-            to,
-            filter,
-        };
+        let to = PutResults::<4> { positions, out: &mut out };
+        let forward = Convolve { winograd, maps, weight: view, rotated: false, work: &mut *work, to, filter };
         forward.with_simd(simd);
         let mut transposed = Matrix::default();
-        transpose_places(view, 9, &mut transposed);
+        transpose_places(view, K * K, &mut transposed);
         let (mut by_maps, mut by_weights) = (vec![0.0; maps.len()], Matrix::zeros(weight.rows(), weight.columns()));
-        let gradients = Gradients::<_, _, 3, 4, 6> {
-            winograd: *winograd,
+        let gradients = Gradients {
+            winograd,
             tiles: winograd.tiles::<4>(maps.len()),
-            by_results: Within { positions: winograd.positions_of_results::<4>(), maps: by_results },
+            by_results: Within { positions, maps: by_results },
             by_weights: Some((maps, &mut by_weights)),
             map_gradient: Some((transposed.view(), &mut by_maps)),
-            work: &mut work,
+            work,
             filter,
         };
         gradients.with_simd(simd);
@@ -782,13 +774,16 @@ mod tests {
 
     #[test]
     fn vectors_of_every_length_give_the_same_bits() {
+        fn check<F: Filter<K, 4, T>, const K: usize, const T: usize>(case: &Case) {
+            let bits = on::<_, F, K, T>(Scalar512b, case);
+            assert_eq!(bits, on::<_, F, K, T>(Scalar256b, case));
+            assert_eq!(bits, on::<_, F, K, T>(Scalar128b, case));
+            assert_eq!(bits, on::<_, F, K, T>(Scalar::new(), case));
+        }
         // Panels of three and two vectors; fewer tiles than a panel has rows, and some rows that are computed again.
         for (map, outputs) in [([5, 4, 48], 32), ([9, 7, 32], 48)] {
-            let case = Case::new(map, 1, outputs, Algorithm::FourOfThree);
-            let bits = on(Scalar512b, &case);
-            assert_eq!(bits, on(Scalar256b, &case));
-            assert_eq!(bits, on(Scalar128b, &case));
-            assert_eq!(bits, on(Scalar::new(), &case));
+            check::<OfFivePoints, 3, 6>(&Case::new(map, 1, outputs, Algorithm::FourOfThree));
+            check::<OfSevenPoints, 5, 8>(&Case::new(map, 2, outputs, Algorithm::FourOfFive));
         }
     }
 }

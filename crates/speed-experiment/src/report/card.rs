@@ -326,10 +326,20 @@ impl ModelCard {
             && (self.simulation || self.publishable != Some(false))
         {
             let name = Value::from(printable(model.file.trim_end_matches(".safetensors")));
-            text.push_str(&format!(
-                "model-index:\n- name: {name}\n  results:\n  - task:\n      type: image-classification\n    dataset:\n      \
-                 type: test-images\n      name: labelled test images\n    metrics:\n    - type: accuracy\n      value: {accuracy}\n"
-            ));
+            let lines = [
+                "model-index:".to_owned(),
+                format!("- name: {name}"),
+                "  results:".to_owned(),
+                "  - task:".to_owned(),
+                "      type: image-classification".to_owned(),
+                "    dataset:".to_owned(),
+                "      type: test-images".to_owned(),
+                "      name: labelled test images".to_owned(),
+                "    metrics:".to_owned(),
+                "    - type: accuracy".to_owned(),
+                format!("      value: {accuracy}\n"),
+            ];
+            text.push_str(&lines.join("\n"));
         }
         text + "---\n\n"
     }

@@ -1,8 +1,8 @@
 //! The transformations of minimal filtering algorithms F(results, kernel) in one dimension.
 //!
 //! A convolution is a product of polynomials, which is known from its values at enough points (Lavin and Gray, 2015,
-//! section 4; Blahut, "Fast Algorithms for Signal Processing", 2010, chapter 5). The points are those of smallest
-//! rounding errors among the multiples of 1/16, whose powers are exact in `f32`.
+//! section 4; Blahut, "Fast Algorithms for Signal Processing", 2010, chapter 5). The points have small
+//! rounding errors among those tried, and powers that are exact in `f32`.
 
 use pulp::Simd;
 

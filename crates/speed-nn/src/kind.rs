@@ -1,11 +1,10 @@
 //! An identifier of the results of one kind of machine.
 
-use super::Matrix;
-use super::product::{multiply, multiply_vectors};
-use super::unit::{ProductUnit, product_unit};
+use crate::matrix::{Matrix, ProductUnit, multiply, multiply_vectors, product_unit};
+use crate::winograd::{Winograd, WinogradBuffers};
 
-/// Returns the kind of machine, as far as the bits of products show it: the unit in use, and digits of a hash of some
-/// products. Machines of one kind reproduce each other's trainings.
+/// Returns the kind of machine, as far as the bits of products and convolutions show it: the unit in use, and digits of
+/// a hash of some. Machines of one kind reproduce each other's trainings.
 ///
 /// Blocks of sums depend on the cache sizes, so processors with the same instructions can differ.
 pub fn kind() -> String {
@@ -17,7 +16,8 @@ pub fn kind() -> String {
     format!("{unit}-{:08x}", probe() as u32)
 }
 
-/// Returns FNV-1a over products of sizes that occur in training, with small and large inner dimensions.
+/// Returns FNV-1a over products of sizes that occur in training, with small and large inner dimensions, and over
+/// convolutions and their gradients.
 fn probe() -> u64 {
     let mut state = 1u32;
     // Any values with many significant bits will do.
@@ -26,19 +26,29 @@ fn probe() -> u64 {
         (state >> 8) as f32 / 16_777_216.0 - 0.5
     };
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut add = |values: &[f32]| {
+        values.iter().for_each(|value| hash = (hash ^ u64::from(value.to_bits())).wrapping_mul(0x100_0000_01b3));
+    };
     for [rows, inner, columns] in [[16, 9000, 24], [100, 784, 200], [10, 250, 100], [300, 70, 48]] {
         let (left, right) = (Matrix::from_fn(rows, inner, &mut next), Matrix::from_fn(inner, columns, &mut next));
         let mut out = Matrix::default();
-        let mut add = |out: &Matrix| {
-            out.values()
-                .iter()
-                .for_each(|value| hash = (hash ^ u64::from(value.to_bits())).wrapping_mul(0x100_0000_01b3));
-        };
         multiply(&mut out, left.view(), right.view());
-        add(&out);
+        add(out.values());
         out.resize(rows, columns);
         multiply_vectors(&mut out, left.view(), right.view());
-        add(&out);
+        add(out.values());
+    }
+    for kernel in [3, 5] {
+        let (channels, outputs, results) = (32, 48, 11 - kernel);
+        let mut work = WinogradBuffers::default();
+        let maps = Matrix::from_fn(100, channels, &mut next);
+        let weight = Matrix::from_fn(kernel * kernel * channels, outputs, &mut next);
+        let convolution = Winograd::new([10, 10, channels], [0; 2], [kernel, 1], [results; 2], outputs);
+        if let Some(convolution) = convolution {
+            let out = convolution.forward(maps.values(), weight.view(), &mut work);
+            add(&out);
+            add(convolution.weight_gradient(maps.values(), &out, &mut work).values());
+        }
     }
     hash ^ hash >> 32
 }
