@@ -391,6 +391,8 @@ fn calibration_meets_its_target_and_no_less_noise_does() {
         assert!(calibrate_noise(MechanismKind::Laplace, 1, &Target { epsilon, ..target }).is_err());
     }
     assert!(calibrate_noise(MechanismKind::Laplace, 1_000_000, &Target { epsilon: 1e-3, ..target }).is_err());
+    let binomial = calibrate_noise(MechanismKind::Binomial, 1, &target);
+    assert!(matches!(binomial, Err(AccountError::Invalid(text)) if text.starts_with("binomial noise ")));
     let weak = MechanismKind::Laplace.with_scale(50.0).expect("in range");
     assert!(calibrate_queries(weak, &target).is_err());
 }
