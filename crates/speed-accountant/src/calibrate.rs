@@ -104,15 +104,17 @@ impl Target {
 }
 
 /// Finds the least noise with which `queries` queries meet the target: the largest gamma or the smallest sigma, to one
-/// part in a million, or the smallest number of coins of one teacher. The range is that of [`InverseScale`],
-/// [`NoiseDeviation`] and [`NoiseCoins`], so a run can use this noise, except Gaussian noise, which is only accounted for.
+/// part in a million. The range is that of [`InverseScale`] and [`NoiseDeviation`], so a run can use this noise, except
+/// Gaussian noise, which is only accounted for. For binomial noise see [`calibrate_coins_of_teacher`].
 ///
 /// # Errors
-/// [`AccountError::Unreachable`] if no supported scale is enough, and the errors of [`Accountant::account_queries`].
+/// [`AccountError::Unreachable`] if no supported scale is enough, [`AccountError::Invalid`] for binomial noise, and the errors
+/// of [`Accountant::account_queries`].
 pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     if kind == MechanismKind::Binomial {
-        return calibrate_coins_of_teacher(1, queries, target);
+        let text = "binomial noise depends on the number of teachers: call calibrate_coins_of_teacher";
+        return Err(AccountError::Invalid(text.to_owned()));
     }
     let (min, max) = range(kind);
     let at = |scale: f64| Ok::<_, AccountError>((scale, target.account(kind.with_scale(scale)?, queries)?));

@@ -37,9 +37,12 @@ fn noises() -> impl Strategy<Value = Mechanism> {
     })
 }
 
-/// Draws rows of the same number of votes each, less than `most`.
-fn rows(most: u32) -> impl Strategy<Value = Vec<Vec<u32>>> {
-    (2usize..6, 1u32..most).prop_flat_map(|(classes, teachers)| {
+/// Draws rows with these numbers of classes and of votes.
+fn rows(
+    classes: impl Strategy<Value = usize>,
+    teachers: impl Strategy<Value = u32>,
+) -> impl Strategy<Value = Vec<Vec<u32>>> {
+    (classes, teachers).prop_flat_map(|(classes, teachers)| {
         let row = proptest::collection::vec(0.0f64..1.0, classes - 1).prop_map(move |cuts| {
             let mut cuts: Vec<u32> = cuts.iter().map(|cut| (cut * f64::from(teachers)) as u32).collect();
             cuts.sort_unstable();
@@ -68,25 +71,31 @@ enum Ask {
     Release,
 }
 
-/// Draws a question with rows of votes, the number of teachers, and how many times the rows are repeated. Some rows must be
-/// refused.
-fn questions() -> impl Strategy<Value = (Ask, Vec<Vec<u32>>, usize, usize)> {
-    let asks = [(Ask::Votes, 30_000), (Ask::UpTo, 12), (Ask::AnyVotes, 300), (Ask::Release, 300)];
+/// Draws a question about noise of this kind with rows of votes, the number of teachers, and how many times the rows are
+/// repeated. Some rows must be refused.
+fn questions(kind: MechanismKind) -> impl Strategy<Value = (Ask, Vec<Vec<u32>>, usize, usize)> {
+    // Far tails take long.
+    let most = match kind {
+        MechanismKind::Skellam => 3e4,
+        MechanismKind::Laplace => 1e6,
+        _ => f64::from(u32::MAX),
+    };
+    let asks = [(Ask::Votes, most), (Ask::UpTo, 12.0), (Ask::AnyVotes, 300.0), (Ask::Release, 300.0)];
     prop::sample::select(asks.to_vec()).prop_flat_map(|(ask, most)| {
-        (Just(ask), rows(most), 0usize..60, 0usize..3, log_range(1.0, 3e3)).prop_map(
-            |(ask, mut rows, fault, more, times)| {
-                let teachers = rows[0].iter().sum::<u32>() as usize + more;
-                match fault {
-                    0 => rows.clear(),
-                    1 => rows[0].push(0),
-                    2 => rows[0].truncate(1),
-                    3 => rows[0][0] = u32::MAX,
-                    4 => return (ask, rows, 0, 1),
-                    _ => {}
-                }
-                (ask, rows, teachers, times as usize)
-            },
-        )
+        let classes = prop_oneof![4 => 2usize..6, 1 => 6usize..61];
+        let rows = rows(classes, log_range(1.0, most).prop_map(|teachers| teachers as u32));
+        (Just(ask), rows, 0usize..60, 0usize..3, log_range(1.0, 3e3)).prop_map(|(ask, mut rows, fault, more, times)| {
+            let teachers = rows[0].iter().sum::<u32>() as usize + more;
+            match fault {
+                0 => rows.clear(),
+                1 => rows[0].push(0),
+                2 => rows[0].truncate(1),
+                3 => rows[0][0] = u32::MAX,
+                4 => return (ask, rows, 0, 1),
+                _ => {}
+            }
+            (ask, rows, teachers, times as usize)
+        })
     })
 }
 
@@ -108,7 +117,7 @@ proptest! {
     fn every_account_is_a_number_and_ordered(
         noise in noises(),
         ratio in prop_oneof![0.05f64..1.0, Just(1.0)],
-        rows in rows(100_000),
+        rows in rows(2usize..6, 1u32..100_000),
         log_delta in -40.0f64..-0.1,
         threshold in proptest::option::of(-10i32..2_000),
     ) {
@@ -146,7 +155,8 @@ proptest! {
 
     #[test]
     fn any_question_is_refused_or_has_a_finite_epsilon(
-        (kind, scale) in (kinds(), prop_oneof![Just(f64::INFINITY), log_range(1e-3, 1e6)]),
+        (kind, (ask, rows, teachers, times)) in kinds().prop_flat_map(|kind| (Just(kind), questions(kind))),
+        scale in prop_oneof![Just(f64::INFINITY), log_range(1e-3, 1e6)],
         ratio in prop_oneof![Just(1.0), 1e-9f64..1.0, log_range(1e-9, 1.0)],
         delta in prop_oneof![Just(Delta::MIN), Just(1.0 - f64::EPSILON / 2.0), log_range(2.0 * Delta::MIN, 0.999)],
         threshold in thresholds(),
@@ -163,7 +173,6 @@ proptest! {
             prop::sample::select(vec![0.0, -1.0, f64::NAN, 1e-3, 1e4]),
             log_range(0.1, 1e4),
         ]),
-        (ask, rows, teachers, times) in questions(),
     ) {
         // Tables of wide Skellam noise take long.
         let widest = if kind == MechanismKind::Skellam { 100.0 } else { 1e6 };
@@ -203,7 +212,7 @@ proptest! {
     fn probabilities_are_ordered(
         gamma in log_range(1e-3, 20.0),
         ratio in prop_oneof![0.1f64..1.0, Just(1.0)],
-        rows in rows(100_000),
+        rows in rows(2usize..6, 1u32..100_000),
         integer in any::<bool>(),
     ) {
         let event = event(if integer { MechanismKind::DiscreteLaplace } else { MechanismKind::Laplace }, gamma, ratio);
@@ -391,6 +400,8 @@ fn calibration_meets_its_target_and_no_less_noise_does() {
         assert!(calibrate_noise(MechanismKind::Laplace, 1, &Target { epsilon, ..target }).is_err());
     }
     assert!(calibrate_noise(MechanismKind::Laplace, 1_000_000, &Target { epsilon: 1e-3, ..target }).is_err());
+    let binomial = calibrate_noise(MechanismKind::Binomial, 1, &target);
+    assert!(matches!(binomial, Err(AccountError::Invalid(text)) if text.starts_with("binomial noise ")));
     let weak = MechanismKind::Laplace.with_scale(50.0).expect("in range");
     assert!(calibrate_queries(weak, &target).is_err());
 }

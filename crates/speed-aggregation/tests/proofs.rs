@@ -8,7 +8,9 @@ use bincode::Options as _;
 use sha2::{Digest as _, Sha256};
 use speed_aggregation::error::ProofError;
 use speed_aggregation::proofs::{ProofKey, Proofs};
-use speed_aggregation::{Message, PrivacyNoise, PublicKey, Round, RoundSpec, Server, Teacher, teacher_values};
+use speed_aggregation::{
+    Message, PrivacyNoise, PublicKey, Round, RoundSpec, Server, Teacher, party_values, teacher_values,
+};
 use speed_core::fixture::{exhaustive, fixture_of_this_test};
 use speed_core::{NoisePlacement, Randomness, Vote, VoteShape};
 use tfhe::core_crypto::algorithms::slice_algorithms::slice_semi_reverse_negacyclic_convolution;
@@ -175,6 +177,23 @@ fn an_empty_vote_has_proofs_of_the_same_size_and_is_counted() {
         let least = [range.least(); 2];
         let (message, proofs) = prove(&round, 0, &least, &proof_key).expect("in range");
         proof_key.verify(public, &round, &message, &proofs).expect("honest");
+    }
+}
+
+#[test]
+fn a_party_whose_votes_are_partly_empty_is_within_the_range_of_its_proofs() {
+    let shape = VoteShape::new(6, 1, 2).expect("a shape");
+    let noise = PrivacyNoise::of_coins(4, 6).expect("valid");
+    let spec = RoundSpec { parties: vec![5, 1], ..RoundSpec::new(b"parties", shape, 12) };
+    let round = Round::new(RoundSpec { mechanism: Some(noise.mechanism()), ..spec }).expect("valid");
+    let share = noise.share_of(6).expect("a share");
+    for (party, teachers, counts) in [(0, 5, [0, 2]), (0, 5, [0, 0]), (0, 5, [5, 0]), (1, 1, [0, 0])] {
+        for seed in 0..100 {
+            let randomness = Randomness::simulation([seed; 32]);
+            let values = party_values(shape, &counts, teachers, Some((&share, &randomness))).expect("no entropy");
+            let range = round.proof_range_of(party);
+            assert!(values.iter().all(|value| (range.least()..=range.most()).contains(value)), "{party}, {counts:?}");
+        }
     }
 }
 

@@ -4,9 +4,6 @@
 //! This is post-processing, so the least epsilon gets smaller, by very little. Groups are composed by a transform of
 //! tilted masses, minus a bound on the transform's error.
 
-use rustfft::FftPlanner;
-use rustfft::num_complex::Complex;
-
 use crate::oracle::composition::{Losses, Outcome};
 
 /// Number of grid places up to the largest loss of a query, if they fit.
@@ -148,39 +145,40 @@ fn compose(runs: &[(Groups, f64)], step: f64, log_delta: f64) -> Option<Losses> 
         return None;
     }
     let (first, length) = (first as usize, ((last - first).max(0.0) as usize + 1).next_power_of_two());
-    let mut planner = FftPlanner::new();
-    let (forward, backward) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
-    let mut product = vec![Complex::new(1.0 / length as f64, 0.0); length];
+    let transform = Transform::new(length);
+    let mut product = vec![(1.0, 0.0); length];
     let mut factors = Vec::new();
     for (groups, times) in runs {
         let log_sum = groups.log_moment(tilt, step);
         // Places beyond the window wrap around to the other side. Their mass is small and is subtracted below.
-        let mut line = vec![Complex::default(); length];
+        let mut line = vec![(0.0, 0.0); length];
         for (place, log_p) in groups.places.iter().zip(&groups.log_p) {
             let loss = groups.origin + *place as f64 * step;
-            line[*place as usize % length].re += (log_p + tilt * loss - log_sum).exp();
+            line[*place as usize % length].0 += (log_p + tilt * loss - log_sum).exp();
         }
-        forward.process(&mut line);
-        product.iter_mut().zip(&line).for_each(|(product, factor)| *product *= factor.powu(*times as u32));
+        transform.run(&mut line, false);
+        for (product, factor) in product.iter_mut().zip(&line) {
+            *product = multiply(*product, power(*factor, *times as u64));
+        }
         factors.push((line, *times));
     }
     // Each factor has an error of a few units for each level of the transform; so has the inverse transform.
     let unit = 16.0 * f64::EPSILON * (f64::from(length.ilog2()) + 1.0);
-    let mut off = product.iter().map(|value| value.norm()).sum::<f64>();
+    let size = |z: &(f64, f64)| z.0.hypot(z.1);
+    let mut off = product.iter().map(size).sum::<f64>();
     for changed in 0..factors.len() {
         // One factor of the product has an error, the others are taken as they are.
         let (_, times) = &factors[changed];
         let power = |run: usize| factors[run].1 as i32 - i32::from(run == changed);
-        let rest = |i: usize| (0..factors.len()).map(|run| factors[run].0[i].norm().powi(power(run))).product::<f64>();
-        off += times * (0..length).map(rest).sum::<f64>() / length as f64;
+        let rest = |i: usize| (0..factors.len()).map(|run| size(&factors[run].0[i]).powi(power(run))).product::<f64>();
+        off += times * (0..length).map(rest).sum::<f64>();
     }
-    let off = unit * (off + f64::EPSILON) + 2.0 * LOG_BEYOND.exp();
-    backward.process(&mut product);
-    let masses =
-        (first..first + length).map(|place| (product[place % length], place)).filter(|(mass, _)| mass.re > off);
+    let off = unit * (off / length as f64 + f64::EPSILON) + 2.0 * LOG_BEYOND.exp();
+    transform.run(&mut product, true);
+    let masses = (first..first + length).map(|place| (product[place % length], place)).filter(|(mass, _)| mass.0 > off);
     let outcomes = masses.map(|(mass, place)| {
         let loss = origin + place as f64 * step;
-        Outcome { log_p: (mass.re - off).ln() + log_sum - tilt * loss, loss }
+        Outcome { log_p: (mass.0 - off).ln() + log_sum - tilt * loss, loss }
     });
     Some(Losses::from_outcomes(outcomes.collect(), log_delta))
 }
@@ -194,4 +192,62 @@ fn best_tilt(step: f64, bound: impl Fn(f64) -> f64) -> f64 {
         if bound(a.exp()) <= bound(b.exp()) { high = b } else { low = a }
     }
     (0.5 * (low + high)).exp()
+}
+
+fn multiply(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
+}
+
+fn power(mut base: (f64, f64), mut exponent: u64) -> (f64, f64) {
+    let mut result = (1.0, 0.0);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = multiply(result, base);
+        }
+        base = multiply(base, base);
+        exponent >>= 1;
+    }
+    result
+}
+
+/// A fast Fourier transform whose length is a power of two. The accountant uses rustfft, and the oracle shares no code with it.
+struct Transform {
+    roots: Vec<(f64, f64)>,
+}
+
+impl Transform {
+    fn new(length: usize) -> Self {
+        let angle = |i: usize| -std::f64::consts::TAU * i as f64 / length as f64;
+        Self { roots: (0..length / 2).map(|i| (angle(i).cos(), angle(i).sin())).collect() }
+    }
+
+    fn run(&self, values: &mut [(f64, f64)], back: bool) {
+        let length = values.len();
+        if length < 2 {
+            return;
+        }
+        let shift = usize::BITS - length.ilog2();
+        for i in 0..length {
+            let j = i.reverse_bits() >> shift;
+            if i < j {
+                values.swap(i, j);
+            }
+        }
+        let mut half = 1;
+        while half < length {
+            let stride = length / (2 * half);
+            for block in values.chunks_exact_mut(2 * half) {
+                let (first, second) = block.split_at_mut(half);
+                for (i, (a, b)) in first.iter_mut().zip(second).enumerate() {
+                    let root = self.roots[i * stride];
+                    let turned = multiply(*b, if back { (root.0, -root.1) } else { root });
+                    (*a, *b) = ((a.0 + turned.0, a.1 + turned.1), (a.0 - turned.0, a.1 - turned.1));
+                }
+            }
+            half *= 2;
+        }
+        if back {
+            values.iter_mut().for_each(|value| *value = (value.0 / length as f64, value.1 / length as f64));
+        }
+    }
 }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 use speed_aggregation::keys::SeededEvaluationKey;
+use speed_aggregation::protocol::{AnswerList, Signature};
 use speed_aggregation::{
     Aggregator, ClearText, Encrypted, KeySet, Message, NoisyVotes, Outcome, Parameters, PublicKey, Round, RoundSpec,
     SecretKey, Server, Teacher, generate_keys,
@@ -123,10 +124,18 @@ pub(crate) fn server_of(round: &Round) -> Server {
     server.expect("valid").with_randomness(SOURCE)
 }
 
-/// Returns the outcomes of a server's answers.
+/// Returns the outcomes of a server's answers, which are the same for the key and for its two shares.
 pub(crate) fn outcomes(server: &Server) -> Vec<Outcome> {
     let answers = server.argmax(threads(2), &|_, _| {}).expect("complete");
-    answers.iter().map(|answer| protocol().secret_key().open(answer).expect("an outcome")).collect()
+    let key = protocol().secret_key();
+    let (student, opener) = key.split(speed_core::Digest::of("evaluation key"), &SOURCE).expect("simulated");
+    let list = AnswerList::new(server.round(), server.key().id(), server.statuses().to_vec(), &answers);
+    let result = (speed_core::Digest::of("result"), 0);
+    let part = opener.part(&list.expect("complete"), result, |_| Signature::from_bytes([9; 64])).expect("of this key");
+    let joint: Vec<_> = answers.iter().map(|answer| student.open(answer, &part).expect("an outcome")).collect();
+    let alone: Vec<_> = answers.iter().map(|answer| key.open(answer).expect("an outcome")).collect();
+    assert_eq!(joint, alone);
+    alone
 }
 
 /// Returns the same bytes with a matching checksum, as a forger would make it.

@@ -3,15 +3,15 @@
 use rand::RngExt;
 use speed_aggregation::error::{InexactCircuit, ServerError};
 use speed_aggregation::{
-    Aggregator, ClearText, EncryptedAnswer, EvaluationKey, NoisyVotes, Outcome, PublicKey, Round, RoundSpec, Server,
-    Teacher, generate_keys,
+    Aggregator, ClearText, EncryptedAnswer, EvaluationKey, NoisyVotes, Outcome, PrivacyNoise, PublicKey, Round,
+    RoundKind, RoundSpec, Server, Teacher, generate_keys, teacher_values,
 };
 use speed_core::fixture::{draws, exhaustive};
 use speed_core::random::Streams;
-use speed_core::{Circuit, NoisePlacement};
+use speed_core::{Circuit, NoisePlacement, Randomness, Vote};
 
 use crate::protocol::common::{
-    P, SOURCE, answer, assert_same_winners, histogram, outcomes, protocol, server_of, spec, threads, votes,
+    P, SOURCE, answer, assert_same_winners, histogram, outcomes, protocol, server_of, shape, spec, threads, votes,
 };
 
 #[test]
@@ -35,6 +35,19 @@ fn the_encrypted_argmax_agrees_with_the_clear_one_on_all_kinds_of_counts() {
     assert_same_winners(protocol(), &votes(&counts, 250, 1147, &mut rng), "ten classes");
     let parties = votes(&counts[..1], 6, 1147, &mut rng).with_parties(vec![3, 2, 1]).expect("six teachers");
     assert_same_winners(protocol(), &parties, "parties");
+    // Empty votes of parties, of coins: no teacher votes on query 0, all vote on query 1.
+    let (shape, noise) = (shape(6, 4, 3), PrivacyNoise::of_coins(4, 6).expect("valid"));
+    let share = noise.share_of(6).expect("a share");
+    let values = (0..6).flat_map(|teacher| {
+        let mut vote = |query: usize| (query == 1 || query > 1 && rng.random()).then(|| rng.random_range(0..3));
+        let votes: Vec<Vote> = (0..4).map(&mut vote).collect();
+        let randomness = Randomness::simulation([teacher; 32]);
+        teacher_values(shape, &votes, Some((&share, &randomness))).expect("no entropy").to_vec()
+    });
+    let votes = NoisyVotes::new(shape, noise.bound(shape).expect("bounded"), values.collect()).expect("valid");
+    let votes = votes.with_parties(vec![3, 2, 1]).expect("six teachers");
+    assert_same_winners(protocol(), &votes, "empty votes");
+    assert_same_winners(protocol(), &votes.with_threshold(2), "empty votes with a threshold");
 }
 
 #[test]
@@ -85,11 +98,13 @@ fn a_simulation_gives_the_same_bytes_on_one_and_two_threads() {
 #[test]
 fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
     // With 15 classes "no answer" is the last outcome of one digit, with 16 the first that needs two.
-    for &classes in if exhaustive() { &[3, 15, 16][..] } else { &[15, 16] } {
+    let mut cases = vec![(15, RoundKind::Labels, 1), (16, RoundKind::Labels, 2), (16, RoundKind::Check, 1)];
+    cases.extend(exhaustive().then_some((3, RoundKind::Labels, 1)));
+    for (classes, kind, digits) in cases {
         let maxima = [6, 7, 8, -5];
-        let terms = RoundSpec { threshold: Some(7), ..spec("threshold", 2, maxima.len(), classes, 20) };
+        let terms = RoundSpec { threshold: Some(7), kind, ..spec("threshold", 2, maxima.len(), classes, 20) };
         let round = Round::new(terms).expect("valid");
-        assert_eq!(round.outcomes().digits(), if classes < 16 { 1 } else { 2 });
+        assert_eq!(round.outcomes().digits(), digits);
         let mut server = server_of(&round);
         for teacher in 0..2 {
             let mut values = vec![-3; round.values()];
@@ -100,8 +115,12 @@ fn a_threshold_gives_no_answer_exactly_when_the_maximum_is_below_it() {
             }
             server.add(&answer(&round, teacher, &values)).expect("valid");
         }
-        let last = Outcome::Label(classes as u8 - 1);
-        assert_eq!(outcomes(&server), [Outcome::NoAnswer, last, last, Outcome::NoAnswer], "{classes} classes");
+        let last = if kind == RoundKind::Check { Outcome::Reached } else { Outcome::Label(classes as u8 - 1) };
+        assert_eq!(
+            outcomes(&server),
+            [Outcome::NoAnswer, last, last, Outcome::NoAnswer],
+            "{classes} classes, {kind:?}"
+        );
     }
 }
 

@@ -84,6 +84,25 @@ fn state() -> Vec<u8> {
     server.state().expect("closed")
 }
 
+/// Returns the places of fields, such as versions and lengths.
+fn fields(name: &str, file: &[u8]) -> Vec<usize> {
+    // The only fields of this large file are its version and kind, and its parameter set.
+    if name == "evaluation-key" {
+        return vec![8, 12];
+    }
+    let mut places: Vec<_> = (0..file.len().min(128) - 3).step_by(4).collect();
+    if name == "proof-key" {
+        // The lengths of both lists of points, of which the first has twice as many, and of the first number of each list.
+        let place =
+            |wanted: &[u8]| file.windows(wanted.len()).position(|bytes| bytes == wanted).expect("bytes of the key");
+        let first = place(b"zk::CompactPkeCrs") + 33;
+        let points = u64::from_le_bytes(*file[first..].first_chunk().expect("a length"));
+        let second = place(&(points / 2).to_le_bytes());
+        places.extend([first, first + 20, second, second + 24]);
+    }
+    places
+}
+
 /// With `SPEED_FUZZ_CORPUS`, the valid files are written to this folder, for `fuzz/`.
 #[test]
 fn decoders_take_whole_files_only_and_no_more_memory_than_documented() {
@@ -108,6 +127,17 @@ fn decoders_take_whole_files_only_and_no_more_memory_than_documented() {
                 assert!(!is_cut_taken && !is_damaged_taken, "{name}: byte {place}");
                 // So that the later checks are reached.
                 seal(&mut damaged);
+                decoder.accepts(&damaged);
+            }
+        }
+        for place in fields(name, &file) {
+            let field = u32::from_le_bytes(*file[place..].first_chunk().expect("four bytes"));
+            for value in [0, 1, 1 << 16, 1 << 20, u32::MAX, field.wrapping_add(1), field.wrapping_sub(1)] {
+                let mut damaged = file.clone();
+                damaged[place..place + 4].copy_from_slice(&value.to_le_bytes());
+                if decoder.is_sealed {
+                    seal(&mut damaged);
+                }
                 decoder.accepts(&damaged);
             }
         }
