@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::bad_input::{bands, npy};
-use crate::cli::common::{Workplace, read_json, sets};
+use crate::cli::common::{Workplace, determined, read_json, sets};
 
 /// Sixty teachers of 30 built-in digits each, who label twelve groups of images, and one small student.
 const GROUPS: &str = r#"
@@ -68,13 +68,19 @@ fn teachers_label_groups_and_the_student_learns_from_all_their_images() {
     assert!(beliefs.iter().all(|belief| (0.0..1.0).contains(&belief["doubt"].as_f64().expect("a doubt"))));
 }
 
+/// Neither threads nor shards change a byte.
 #[test]
-fn typical_images_are_single_queries_of_the_clusters_of_the_groups() {
+fn shards_share_the_labelling_of_groups_and_typical_images_are_single_queries_of_the_same_clusters() {
     let place = Workplace::new(&GROUPS.replace("encrypted", "trusted"));
     let run = |more: &str| place.succeeds(&format!("run config.toml --set table.repeats=0 {more}"));
-    run("--results whole --stage queries");
+    run("--results whole --threads 1");
+    run("--results parts --stage queries");
+    // The last command does the units of the other shard.
+    run("--results parts --stage aggregate --shard 1/2");
+    run("--results parts");
     run("--results single --set queries.groups=false --set queries.beliefs=false");
-    let [whole, single] = ["whole", "single"].map(|results| place.run_folder(results, "groups"));
+    let [whole, parts, single] = ["whole", "parts", "single"].map(|results| place.run_folder(results, "groups"));
+    assert_eq!(determined(&whole), determined(&parts));
     let typical = |run: &Path| fs::read(run.join("stages/queries/queries.npy")).expect("queries");
     assert_eq!(typical(&single), typical(&whole));
     assert!(!single.join("stages/queries/groups.csv").exists() && !single.join("stages/beliefs").exists());

@@ -75,16 +75,17 @@ pub(crate) fn succeeded(output: Output) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Expects these parts of a JSON value: fields of objects, and the first elements of lists.
+/// Expects these parts of a JSON value: fields of objects, which may have more, and all elements of lists.
 #[track_caller]
 pub(crate) fn has(value: &Value, parts: &Value) {
     match parts {
         Value::Object(fields) => {
             for (name, part) in fields {
-                has(&value[name], part);
+                has(value.get(name).unwrap_or_else(|| panic!("no field {name}: {value}")), part);
             }
         }
         Value::Array(elements) => {
+            assert_eq!(value.as_array().map(Vec::len), Some(elements.len()), "{value}");
             for (at, part) in elements.iter().enumerate() {
                 has(&value[at], part);
             }

@@ -42,7 +42,7 @@ fn run(keys: &[&str]) -> String {
 fn teachers_vote_by_the_vectors_of_pictures_and_the_report_names_the_encoder() {
     let place = place();
     let plan = place.json("run config.toml --dry-run --json");
-    has(&plan, &json!({ "stages": [{}, { "name": "features" }] }));
+    has(&plan["stages"][1], &json!({ "name": "features" }));
     place.succeeds("run config.toml");
     let run = place.run_folder("results", "encoder");
     let report = read_json(&run.join("tables/report.json"));

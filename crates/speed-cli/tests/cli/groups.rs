@@ -51,6 +51,9 @@ fn twelve_groups_of_the_example_become_a_model() {
     assert_eq!(list.iter().map(|(group, _)| group.as_str()).next_back(), Some("group-12"));
     assert!(list.len() == 12 && list.iter().all(|(_, images)| !images.is_empty()));
     assert!(images.iter().all(|name| place.path("trial/public").join(name).is_file()));
+    // --groups implies --clusters, and threads do not change a byte.
+    place.succeeds(&format!("{QUERIES} --groups --clusters --grey --threads 1 --out again.csv"));
+    assert_eq!(place.read("again.csv"), place.read("groups.csv"));
 
     // Every teacher also votes on the images alone, from which the test computes its answers to the groups.
     let alone: String = images.iter().fold("name\n".to_owned(), |text, name| text + name + "\n");

@@ -210,7 +210,7 @@ fn predictions_have_every_format() {
         assert!((sum - 1.0).abs() < 1e-5, "{line}");
     }
     let json: Value = serde_json::from_str(&predict("--format json")).expect("JSON");
-    let images = json!([{}, { "image": "three.npy[1]" }]);
+    let images = [0, 1, 2].map(|image| json!({ "image": format!("three.npy[{image}]") }));
     has(&json, &json!({ "kind": "student", "simulation": true, "predictions": images }));
     assert_eq!(predict("--format npy --out probabilities.npy"), "");
     let array = place.bytes("probabilities.npy");

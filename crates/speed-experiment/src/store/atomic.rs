@@ -136,7 +136,10 @@ pub(super) fn new_folder<B: AsRef<[u8]>>(
     for (name, bytes) in files {
         let write = || -> std::io::Result<()> {
             let file = folder.path().join(&name);
-            std::fs::create_dir_all(file.parent().unwrap_or_else(|| folder.path()))?;
+            // If another process removed the unfinished directory, it must not be completed without the files before.
+            if let Some(parent) = file.parent().filter(|parent| *parent != folder.path()) {
+                std::fs::create_dir_all(parent)?;
+            }
             let mut file = File::options().write(true).create_new(true).mode(of_files).open(file)?;
             file.write_all(bytes.as_ref())?;
             file.sync_all()

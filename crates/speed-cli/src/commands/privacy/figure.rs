@@ -172,6 +172,7 @@ impl Figure<'_> {
         let point = |x, y| Point { x, y, spread: None };
         let at = |x: f64| -> Result<_, AccountError> {
             let (gamma, tau) = noise(x)?;
+            let paper = self.paper(gamma, tau)?;
             let noise = if is_integer { Mechanism::discrete_laplace(gamma) } else { Mechanism::laplace(gamma) };
             let accountant = Accountant::new(PrivacyEvent::new(noise, tau), delta)
                 .with_bound(bound)
@@ -179,7 +180,7 @@ impl Figure<'_> {
                 .with_relation(NeighbouringRelation::BothWays)
                 .with_adversary(adversary);
             let tight = accountant.account(self.counts, self.teachers)?.epsilon;
-            Ok((point(x, self.paper(gamma, tau)?), point(x, tight)))
+            Ok((point(x, paper), point(x, tight)))
         };
         let points: Result<Vec<_>, AccountError> = xs.collect::<Vec<_>>().into_par_iter().map(at).collect();
         let (paper, tight) = points?.into_iter().unzip();
