@@ -1,6 +1,6 @@
 //! An identifier of the results of one kind of machine.
 
-use crate::matrix::{Matrix, ProductUnit, multiply, multiply_vectors, product_unit};
+use crate::matrix::{Matrix, ProductUnit, multiply, on_vectors, product_unit};
 use crate::winograd::{Winograd, WinogradBuffers};
 
 /// Returns the kind of machine, as far as the bits of products and convolutions show it: the unit in use, and digits of
@@ -34,8 +34,7 @@ fn probe() -> u64 {
         let mut out = Matrix::default();
         multiply(&mut out, left.view(), right.view());
         add(out.values());
-        out.resize(rows, columns);
-        multiply_vectors(&mut out, left.view(), right.view());
+        on_vectors(|| multiply(&mut out, left.view(), right.view()));
         add(out.values());
     }
     for kernel in [3, 5] {

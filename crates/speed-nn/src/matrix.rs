@@ -19,7 +19,7 @@ mod unit;
 use std::fmt;
 use std::ops::Range;
 
-pub(crate) use product::{Sums, append_product, multiply_vectors, put_product, tiles_in_use};
+pub(crate) use product::{Sums, append_product, put_product, tiles_in_use};
 pub use product::{multiply, product, product_and_squares, product_finished};
 pub use unit::{Arithmetic, ArithmeticInUse, OtherArithmetic, ProductUnit, on_vectors, product_unit};
 

@@ -317,7 +317,7 @@ impl Winograd {
     /// Returns the positions of their results.
     fn positions_of_results<const R: usize>(self) -> TilePositions {
         let [rows, columns] = self.results;
-        TilePositions { map: [rows, columns, self.outputs], before: [0; 2], across: self.across::<R>(), step: R }
+        TilePositions::covering([rows, columns, self.outputs], R)
     }
 }
 
@@ -523,7 +523,7 @@ fn take_weights<S: Simd, F: Filter<K, R, T>, const K: usize, const R: usize, con
 
 /// The positions of tiles in maps `[rows, columns, channels]`.
 #[derive(Clone, Copy)]
-struct TilePositions {
+pub(crate) struct TilePositions {
     map: [usize; 3],
     /// Rows and columns of the first tile before the map.
     before: [usize; 2],
@@ -534,9 +534,14 @@ struct TilePositions {
 }
 
 impl TilePositions {
+    /// Returns the tiles of `side x side` positions that cover maps.
+    pub(crate) fn covering(map: [usize; 3], side: usize) -> Self {
+        Self { map, before: [0; 2], across: [map[0], map[1]].map(|length| length.div_ceil(side)), step: side }
+    }
+
     /// Returns the index where the channels of each position of a tile start, or `None` beyond the map.
     #[inline(always)]
-    fn starts<const N: usize>(self, tile: usize) -> [[Option<usize>; N]; N] {
+    pub(crate) fn starts<const N: usize>(self, tile: usize) -> [[Option<usize>; N]; N] {
         let ([height, width, channels], [down, across]) = (self.map, self.across);
         let (image, tile) = (tile / (down * across), tile % (down * across));
         let first = [tile / across, tile % across].map(|tile| tile * self.step);

@@ -176,7 +176,7 @@ fn unit_for(shape: [usize; 3]) -> ProductUnit {
 }
 
 /// Computes `out = left right` on the vector unit, for operands that [`multiply`] has checked.
-pub(crate) fn multiply_vectors(out: &mut Matrix, left: View<'_>, right: View<'_>) {
+pub(super) fn multiply_vectors(out: &mut Matrix, left: View<'_>, right: View<'_>) {
     // SAFETY: `multiply` has checked that both operands lie within their slices and that `out` holds rows x columns
     // values, and the exclusive borrow of `out` means that it does not overlap the operands.
     unsafe { multiply_vectors_to(out.values.as_mut_ptr(), left, right, Sums::New) };

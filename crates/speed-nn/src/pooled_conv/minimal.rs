@@ -7,7 +7,7 @@ use pulp::Simd;
 use super::layer::{PooledConv, PooledConvTrace, PooledWindows};
 use super::pool::{POOL, pool_vectors, store_choice};
 use crate::panels::{load, store};
-use crate::winograd::{Results, Tiles, Winograd};
+use crate::winograd::{Results, TilePositions, Tiles, Winograd};
 
 /// Returns the convolution of a layer, if it is supported.
 pub(super) fn convolution(layer: &PooledConv) -> Option<Winograd> {
@@ -20,7 +20,7 @@ pub(super) fn convolution(layer: &PooledConv) -> Option<Winograd> {
 /// Computes [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, convolution: Winograd, maps: &[f32], trace: &mut PooledConvTrace) {
     let PooledConvTrace { output, choice, winograd: work, .. } = trace;
-    let to = Pooled { tiles: WindowsOfTiles::new(layer), bias: &layer.bias, output: output.values_mut(), choice };
+    let to = Pooled { windows: windows_of_tiles(layer), bias: &layer.bias, output: output.values_mut(), choice };
     convolution.forward_to(maps, layer.weight.view(), work, to);
 }
 
@@ -34,7 +34,7 @@ pub(super) fn backward(
     trace: &mut PooledConvTrace,
 ) {
     let PooledConvTrace { choice, weight, winograd: work, .. } = trace;
-    let by_results = Spread { tiles: WindowsOfTiles::new(layer), gradient, choice, outputs: layer.outputs() };
+    let by_results = Spread { windows: windows_of_tiles(layer), gradient, choice, outputs: layer.outputs() };
     let map_gradient = map_gradient.map(|out| {
         out.fill(0.0);
         (layer.weight.view(), out)
@@ -42,38 +42,18 @@ pub(super) fn backward(
     convolution.gradients_of(maps, by_results, map_gradient, work, weight);
 }
 
-/// Row and column of each value of a pooling window.
+/// Row and column of each value of a pooling window, and of each window of a tile.
 const PLACES: [[usize; 2]; POOL] = [[0, 0], [0, 1], [1, 0], [1, 1]];
 
-/// The pooling windows of tiles of 4x4 results.
-#[derive(Clone, Copy)]
-struct WindowsOfTiles {
-    /// Rows and columns of windows of a map.
-    pooled: [usize; 2],
-}
-
-impl WindowsOfTiles {
-    fn new(layer: &PooledConv) -> Self {
-        Self { pooled: layer.windows.pooled() }
-    }
-
-    /// Calls `each(window, first row, first column)` for the windows of a tile that the map has.
-    #[inline(always)]
-    fn of(self, tile: usize, mut each: impl FnMut(usize, usize, usize)) {
-        let ([rows, columns], [down, across]) = (self.pooled, self.pooled.map(|windows| windows.div_ceil(2)));
-        let (image, tile) = (tile / (down * across), tile % (down * across));
-        for place in 0..4 {
-            let [row, column] = [tile / across * 2 + place / 2, tile % across * 2 + place % 2];
-            if row < rows && column < columns {
-                each((image * rows + row) * columns + column, place / 2 * 2, place % 2 * 2);
-            }
-        }
-    }
+/// Returns the positions of the pooling windows, `[rows, columns, outputs]`, of which a tile of 4x4 results has 2x2.
+fn windows_of_tiles(layer: &PooledConv) -> TilePositions {
+    let [rows, columns] = layer.windows.pooled();
+    TilePositions::covering([rows, columns, layer.outputs()], 2)
 }
 
 /// The gradient of the values of pooling windows.
 struct Spread<'a> {
-    tiles: WindowsOfTiles,
+    windows: TilePositions,
     gradient: &'a [f32],
     choice: &'a [u32],
     outputs: usize,
@@ -82,22 +62,18 @@ struct Spread<'a> {
 impl Tiles<4> for Spread<'_> {
     #[inline(always)]
     fn of<S: Simd>(&self, simd: S, tile: usize, mut each: impl FnMut(usize, [[S::f32s; 4]; 4])) {
-        let zero = simd.splat_f32s(0.0);
+        let (zero, windows) = (simd.splat_f32s(0.0), self.windows.starts::<2>(tile));
         for output in (0..self.outputs).step_by(S::F32_LANES) {
             let mut values = [[zero; 4]; 4];
-            self.tiles.of(
-                tile,
-                #[inline(always)]
-                |window, y, x| {
-                    let at = window * self.outputs + output;
-                    let gradient = load::<S>(&self.gradient[at..]);
-                    let choice = S::as_simd_u32s(&self.choice[at..at + S::F32_LANES]).0[0];
-                    for (position, [row, column]) in (0..).zip(PLACES) {
-                        let chosen = simd.equal_u32s(choice, simd.splat_u32s(position));
-                        values[y + row][x + column] = simd.select_f32s(chosen, gradient, zero);
-                    }
-                },
-            );
+            for (start, [y, x]) in windows.as_flattened().iter().zip(PLACES) {
+                let Some(at) = start.map(|start| start + output) else { continue };
+                let gradient = load::<S>(&self.gradient[at..]);
+                let choice = S::as_simd_u32s(&self.choice[at..at + S::F32_LANES]).0[0];
+                for (position, [row, column]) in (0..).zip(PLACES) {
+                    let chosen = simd.equal_u32s(choice, simd.splat_u32s(position));
+                    values[2 * y + row][2 * x + column] = simd.select_f32s(chosen, gradient, zero);
+                }
+            }
             each(output, values);
         }
     }
@@ -105,7 +81,7 @@ impl Tiles<4> for Spread<'_> {
 
 /// Pools results.
 struct Pooled<'a> {
-    tiles: WindowsOfTiles,
+    windows: TilePositions,
     bias: &'a [f32],
     output: &'a mut [f32],
     choice: &'a mut [u32],
@@ -120,22 +96,19 @@ impl Results<4> for Pooled<'_> {
         outputs: usize,
         mut results: impl FnMut(usize) -> [[S::f32s; 4]; 4],
     ) {
+        let windows = self.windows.starts::<2>(tile);
         for output in (0..outputs).step_by(S::F32_LANES) {
             let (values, bias) = (results(output), load::<S>(&self.bias[output..]));
-            self.tiles.of(
-                tile,
-                #[inline(always)]
-                |window, y, x| {
-                    let mut four = [bias; POOL];
-                    for (value, [row, column]) in four.iter_mut().zip(PLACES) {
-                        *value = values[y + row][x + column];
-                    }
-                    let (values, choice) = pool_vectors(simd, four, bias);
-                    let at = window * outputs + output;
-                    store::<S>(&mut self.output[at..], values);
-                    store_choice::<S>(&mut self.choice[at..], choice);
-                },
-            );
+            for (start, [y, x]) in windows.as_flattened().iter().zip(PLACES) {
+                let Some(at) = start.map(|start| start + output) else { continue };
+                let mut four = [bias; POOL];
+                for (value, [row, column]) in four.iter_mut().zip(PLACES) {
+                    *value = values[2 * y + row][2 * x + column];
+                }
+                let (values, choice) = pool_vectors(simd, four, bias);
+                store::<S>(&mut self.output[at..], values);
+                store_choice::<S>(&mut self.choice[at..], choice);
+            }
         }
     }
 }

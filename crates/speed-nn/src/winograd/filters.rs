@@ -80,7 +80,7 @@ pub(super) trait Points<const TILE: usize> {
     const POINTS: Constants<TILE>;
 }
 
-/// What the transformations need of `TILE / 2 - 1` pairs of points. The elements behind are zeros.
+/// What the transformations need of `TILE / 2 - 1` pairs of points. Further elements are zeros.
 pub(super) struct Constants<const TILE: usize> {
     /// The positive points `p`.
     positive: [f32; TILE],
