@@ -1,4 +1,4 @@
-//! The decoder that the environment variable `DECODER` names: one of the tests of speed-round, or of npy files, models or cards.
+//! The decoder that the environment variable `DECODER` names: one that the tests of speed-round list, or that of npy files, models or cards.
 #![no_main]
 
 #[path = "../../crates/speed-round/tests/roles/decoders.rs"]

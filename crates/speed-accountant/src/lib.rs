@@ -56,7 +56,7 @@
 //! | the same, to be published | [`Accountant::release`] |
 //! | the cost of a number of queries whatever the votes are | [`Accountant::account_queries`] |
 //! | the cost of answers after a check with noise of its own | [`Accountant::after`] |
-//! | the same for several kinds of queries | [`PrivacyFilter::fixed_epsilon`] |
+//! | the same for several kinds of queries, if delta covers their samplers | [`PrivacyFilter::fixed_epsilon`] |
 //! | the cost of queries that are chosen by looking at answers, and the rest of a budget | [`PrivacyFilter`] |
 //! | a file that records the charges of a budget | [`ledger`] |
 //! | noise for a target, queries for a budget | [`calibrate`] |

@@ -196,7 +196,7 @@ mod tests {
                 (q_pairs(&counts, &all).expect("votes").ln(), entry[1].as_f64().expect("a number"))
             })
             .collect();
-        // The tolerance of the searched epsilon is the tolerance of its block.
+        // epsilon* is the rounded value of block eps_star, and the tolerances allow for its rounding.
         for (tau, tolerance) in [("1", 1e-9), ("0.9", 1e-4), ("0.7", 1e-7)] {
             let of_tau = |row: &&Value| row["gamma"] == 0.1 && row["tau"].as_f64() == tau.parse().ok();
             let stars = all["eps_star"]["rows"].as_array().expect("rows");

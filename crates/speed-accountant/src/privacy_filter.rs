@@ -189,7 +189,8 @@ impl PrivacyFilter {
     }
 
     /// Computes the epsilon that all queries would have at the budget's delta if their numbers and kinds had been fixed
-    /// before the first answer.
+    /// before the first answer. It holds only if delta covers the samplers, which this number does not check: see
+    /// [`Spent::samplers`] of [`Self::spent`].
     pub fn fixed_epsilon(&self) -> f64 {
         self.fixed_at_most(self.spent().epsilon)
     }

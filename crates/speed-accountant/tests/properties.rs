@@ -54,7 +54,7 @@ fn rows(
     })
 }
 
-/// Draws numbers of votes, of which some are no threshold.
+/// Draws thresholds, some of which are not valid.
 fn thresholds() -> impl Strategy<Value = Option<f64>> {
     let hostile = prop::sample::select(vec![-1e15, -1e300, -40.0, 0.0, 7.0, 0.5, 1e9, 1e15, 1e300, f64::MAX]);
     proptest::option::weighted(0.3, prop_oneof![(-50i32..400).prop_map(f64::from), hostile])
@@ -64,10 +64,10 @@ fn thresholds() -> impl Strategy<Value = Option<f64>> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ask {
     Votes,
-    /// About every number of missing or colluding teachers, so of few.
+    /// Covers every number of missing or colluding teachers, so there are few teachers.
     UpTo,
     AnyVotes,
-    /// Looks at as many neighbours of neighbours as there are votes.
+    /// Its time grows with the number of votes.
     Release,
 }
 

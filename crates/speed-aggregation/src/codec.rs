@@ -250,8 +250,8 @@ const HEADER: usize = MAGIC.len() + size_of::<u16>() + size_of::<u16>();
 /// Bytes of an envelope without its content.
 pub(crate) const ENVELOPE: usize = HEADER + CHECKSUM;
 
-/// Returns the kind of a file by its first bytes, in words, or `None` if they do not begin an
-/// envelope. The bytes behind them are not checked.
+/// Returns the kind of a file by its first bytes, in words, or `None` if they do not begin an envelope. Later bytes are
+/// not checked.
 pub fn file_kind(bytes: &[u8]) -> Option<&'static str> {
     let kind = bytes.strip_prefix(MAGIC)?.get(2..4)?;
     kind_name(u16::from_le_bytes(kind.try_into().ok()?))

@@ -457,7 +457,7 @@ pub struct Proofs(Vec<CompactPkeProof>);
 /// proofs that verifiers of the new version refuse.
 const VERSION: &[u8; 8] = b"proofs/4";
 
-/// Returns how a proof is encoded: integers of fixed length, and nothing behind the proof.
+/// Returns how a proof is encoded: integers have a fixed length, and no bytes follow the proof.
 fn options() -> impl bincode::Options {
     bincode::DefaultOptions::new().with_fixint_encoding().with_limit(Proofs::BYTES as u64)
 }

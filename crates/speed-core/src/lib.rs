@@ -42,7 +42,7 @@ pub use system_error::without_path;
 pub use text::{TextError, decode_text, without_joined_marks};
 pub use votes::{Vote, Votes, VotesError, group_answer, most_frequent};
 
-/// Returns whether a setting has its default value, and so need not be written.
+/// Returns whether a setting has its default value, so it need not be written.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,4 +1,4 @@
-//! Arrays of integers from untrusted `.npy` files (NumPy's format). No input makes this crate panic, allocate much more
+//! Arrays of numbers from untrusted `.npy` files (NumPy's format). No input makes this crate panic, allocate much more
 //! than the file's length, or run for long.
 
 use std::ops::Range;

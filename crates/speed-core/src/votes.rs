@@ -72,7 +72,7 @@ impl Votes {
     /// assignment to teachers is invented, because published histograms do not contain it; the sums are as given.
     ///
     /// # Errors
-    /// Unless there are `Q * K` counts, and for the first query with more votes than teachers.
+    /// If the number of counts is not `Q * K`, or a query has more votes than teachers; the error names the first such query.
     pub(crate) fn from_counts(shape: VoteShape, counts: &[u32]) -> Result<Self, VotesError> {
         if counts.len() != shape.counts() {
             return Err(VotesError::length(shape.counts(), counts.len()));
@@ -160,7 +160,7 @@ pub fn most_frequent(labels: impl IntoIterator<Item = u8>) -> Option<u8> {
     most_voted(&counts)
 }
 
-/// Returns the first of the greatest counts of at most 256 classes, unless all are 0.
+/// Returns the first class with the greatest count; `None` if all counts are 0. There are at most 256 classes.
 fn most_voted(counts: &[u32]) -> Option<u8> {
     let mut best = 0;
     for (class, count) in counts.iter().enumerate() {

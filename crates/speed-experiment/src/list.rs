@@ -90,7 +90,7 @@ fn is_run(folder: &Path, name: &str) -> bool {
     config_path(folder).exists() || (is_id(name) && (stages(folder).is_dir() || report_path(folder).exists()))
 }
 
-/// The figures of a finished run, as in tables without times of published runs.
+/// The figures of a finished run: the part of its report that is also in the table of a published run.
 #[derive(Deserialize)]
 struct Figures {
     simulation: bool,

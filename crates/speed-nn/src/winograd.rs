@@ -157,7 +157,7 @@ impl Winograd {
     /// Computes results of a 5x5 kernel, which `to` receives in tiles of 4x4.
     ///
     /// # Panics
-    /// If the kernel is another.
+    /// If the kernel is not 5x5.
     pub(crate) fn forward_to(self, maps: &[f32], weight: View<'_>, work: &mut WinogradBuffers, to: impl Results<4>) {
         assert_eq!(self.algorithm, Algorithm::FourOfFive, "the algorithm of 5x5 kernels");
         let filter = PhantomData::<OfSevenPoints>;
@@ -225,7 +225,7 @@ impl Winograd {
     /// of the gradient of the results, which are transformed once for both.
     ///
     /// # Panics
-    /// If the kernel is another.
+    /// If the kernel is not 5x5.
     pub(crate) fn gradients_of(
         self,
         maps: &[f32],

@@ -163,7 +163,7 @@ impl RoundFile {
         queries.map_err(Refused::input(list))
     }
 
-    /// Checks that the teacher voted on the round's queries.
+    /// Checks that the list with this SHA-256 is the round's list of queries.
     pub(crate) fn check_queries(&self, found: Digest) -> Result<(), Refused> {
         let expected = self.round.query_list().ok_or_else(|| Refused::fault("the round names no list of queries"))?;
         Refused::unless(found == expected, || {

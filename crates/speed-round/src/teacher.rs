@@ -167,7 +167,7 @@ fn encrypt(
     file.check_key(&options.public_key, key.id())?;
     KeyBits::check_rounds(file, key.parameters(), registry, options.reuse_keys)?;
     let proof_key = proofs::read(options.proof_key.as_deref(), file, key.parameters())?;
-    let counts = Zeroizing::new(counts(options, file, teacher)?);
+    let counts = counts(options, file, teacher)?;
     let values = party_values(file, &counts, teacher, options.randomness)?;
     let (round, randomness) = (file.round(), options.randomness.keys());
     let (message, proofs) = match &proof_key {
@@ -217,19 +217,14 @@ pub fn party_values(
     randomness: RoundRandomness,
 ) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
     let (shape, teachers) = (file.round().shape(), file.round().teachers_of(party));
-    let values = match file.round().placement() {
+    let noise = match file.round().placement() {
         NoisePlacement::Distributed => {
-            let share = file.noise().share_of(shape.teachers())?;
-            speed_aggregation::party_values(
-                shape,
-                counts,
-                teachers,
-                Some((&share, &randomness.teacher_noise(file.id(), party))),
-            )
+            Some((file.noise().share_of(shape.teachers())?, randomness.teacher_noise(file.id(), party)))
         }
-        NoisePlacement::Central => speed_aggregation::party_values(shape, counts, teachers, None),
+        NoisePlacement::Central => None,
     };
-    Ok(values?)
+    let noise = noise.as_ref().map(|(share, randomness)| (share, randomness));
+    Ok(speed_aggregation::party_values(shape, counts, teachers, noise)?)
 }
 
 /// Reads how many of a party's teachers chose each class of each query (queries x classes, row-major). A teacher whose vote is
@@ -238,15 +233,15 @@ pub fn party_values(
 /// The votes of one teacher are a file of one vote per query. Those of several are a folder with such a file for each
 /// teacher, or one table: labels (teachers x queries) or counts (queries x classes), which add up to at most the number of
 /// teachers on every query.
-fn counts(options: &TeacherOptions, file: &RoundFile, party: usize) -> Result<Vec<u32>, Refused> {
+fn counts(options: &TeacherOptions, file: &RoundFile, party: usize) -> Result<Zeroizing<Vec<u32>>, Refused> {
     let teachers = file.round().teachers_of(party);
     if teachers > 1 && !options.votes.is_dir() {
-        return of_table(options, file, teachers);
+        return of_table(options, file, teachers).map(Zeroizing::new);
     }
     let paths = if teachers > 1 { teacher_files(&options.votes, teachers)? } else { vec![options.votes.clone()] };
     let classes = file.round().shape().classes();
     let mut list = options.query_list.as_ref().map(|list| file.read_queries(list));
-    let mut counts = vec![0; file.round().values()];
+    let mut counts = Zeroizing::new(vec![0; file.round().values()]);
     for path in paths {
         let votes = Zeroizing::new(of_teacher(options, &path, file, &mut list)?);
         count(&votes, classes, &mut counts);

@@ -16,7 +16,7 @@ pub struct Picture {
     pub width: usize,
     /// Height in pixels.
     pub height: usize,
-    /// Channels. Unless there are one or three, programs draw the first only.
+    /// Number of channels. Unless there are one or three, programs draw only the first.
     pub channels: usize,
     /// Bytes of all pixels.
     pub pixels: Vec<u8>,

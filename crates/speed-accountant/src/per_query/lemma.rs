@@ -45,9 +45,10 @@ pub(super) fn integer(noise: &DiscreteLaplace, by: usize) -> f64 {
     worst * (1.0 + MARGIN) + 4.0 * f64::EPSILON
 }
 
-/// Bounds the supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]` for a shape of at most 1 from above. It is attained
-/// in [-1, 0] (the paper's appendix A.2). `S` falls, so on `[a, b]` the ratio is at most `S(a) / S(b + 2)`. The interval of the largest bound is halved until that bound is within a few parts in a million
-/// of an attained ratio. Stopping earlier would also be valid.
+/// Returns an upper bound of the supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]`, for a shape of at most 1. The
+/// supremum is attained in [-1, 0] (the paper's appendix A.2). `S` falls, so on `[a, b]` the ratio is at most `S(a) / S(b + 2)`.
+/// The interval of the largest bound is halved until that bound is within a few parts in a million of an attained ratio.
+/// Stopping earlier would also be valid.
 pub(super) fn log_sup_g_bound(noise: &LaplaceTable, gamma: f64) -> f64 {
     /// Largest number of halvings; the bound after the last one is also valid.
     const MAX_HALVINGS: usize = 2_000;

@@ -47,8 +47,8 @@ pub(crate) struct Within {
     pub(crate) beyond: f64,
 }
 
-/// Computes [`epsilon_star`] of integer noise as a proved bound: every place of a window is evaluated, and the places
-/// outside cost at most [`Within::beyond`], a part of delta. Returns `None` if the window would be too large.
+/// Computes [`epsilon_star`] and the cost of the places outside its window: at most [`Within::beyond`], a part of delta.
+/// Returns `None` for other noise, for a scale above [`MAX_SCALE`], or if the window would be too large.
 pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
     static KNOWN: Memo<2, Within> = Memo::new();
     let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };

@@ -142,7 +142,7 @@ impl Case {
     }
 }
 
-/// Returns queries at these votes of noise with no threshold, at delta 1e-5.
+/// Returns queries at these votes with discrete Laplace noise and without a threshold, at delta 1e-5.
 pub(crate) fn fixed(
     name: &str,
     gamma: f64,

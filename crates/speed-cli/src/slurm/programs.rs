@@ -17,7 +17,7 @@ const MAX_SHOWN: usize = 300;
 #[derive(Debug)]
 pub(crate) struct SlurmError {
     message: String,
-    /// Whether the program does not exist, or ended with a code other than 0.
+    /// Whether the program does not exist, or did not end with code 0.
     is_refusal: bool,
 }
 

@@ -180,7 +180,7 @@ pub(crate) fn labels(teacher: usize, queries: usize) -> Vec<u8> {
     (0..queries).map(|query| ((query * 5 + teacher * (query % 3)) % 4) as u8).collect()
 }
 
-/// With a query on which all votes are empty, a teacher whose votes are, and other empty votes. Messages have one length.
+/// One query and one teacher have only empty votes, and there are other empty votes. All messages have the same length.
 #[test]
 fn four_programs_give_the_labels_of_the_in_process_path_with_empty_votes() {
     let parties = Parties::new();

@@ -1,4 +1,4 @@
-//! The image that wall, number and camera change.
+//! The image that `wall`, `number` and `camera` draw on.
 
 pub(super) const SIDE: usize = 32;
 

@@ -6,7 +6,6 @@ use speed_data::pictures::{Reading, Size};
 use speed_data::{Facts, ImageShape, street};
 
 use super::fault::{Fault, refuse};
-use super::noise::is_unset;
 use super::patients::PatientRule;
 use crate::report::{MAX_CLASS_NAME, check_class_names};
 
@@ -55,7 +54,7 @@ pub struct DataConfig {
     pub train_images: usize,
     pub test_images: usize,
     pub pool_images: usize,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub pool: PoolOrigin,
 }
 
@@ -107,9 +106,9 @@ pub enum DataSource {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct EnsembleConfig {
     pub teachers: usize,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub parties: usize,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub skew: f64,
 }
 
@@ -146,7 +145,7 @@ impl EnsembleConfig {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct TableConfig {
     pub repeats: usize,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub baselines: bool,
 }
 

@@ -16,7 +16,7 @@ use super::data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, MAX_PIX
 use super::document::Source;
 use super::fault::{Fault, refuse};
 use super::features::{ENCODER, FeaturesConfig, reads_pictures};
-use super::noise::{NoiseConfig, is_unset};
+use super::noise::NoiseConfig;
 use super::privacy::PrivacyConfig;
 use super::queries::QueriesConfig;
 use super::row::{self, RawRow, RowConfig, Surroundings};
@@ -37,12 +37,12 @@ pub struct RawConfig {
     pub schema: u32,
     pub name: String,
     pub seed: u64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub device: ComputeDevice,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub arithmetic: Arithmetic,
     pub data: DataConfig,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub features: FeaturesConfig,
     pub ensemble: EnsembleConfig,
     pub teacher: TeacherConfig,

@@ -7,7 +7,6 @@ use speed_data::pictures::Size;
 use speed_nn::onnx::{EncoderSettings, TokenPool};
 
 use super::fault::{Fault, refuse};
-use super::noise::is_unset;
 
 /// The key of the encoder, which the other keys of the section belong to.
 pub(super) const ENCODER: &str = "features.encoder";
@@ -18,15 +17,15 @@ pub(super) const ENCODER: &str = "features.encoder";
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct FeaturesConfig {
     pub encoder: String,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub mean: Vec<f64>,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub deviation: Vec<f64>,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub pool: String,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub size: String,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub mirror: bool,
 }
 
@@ -59,11 +58,11 @@ impl FeaturesConfig {
     pub(super) fn check(&self) -> Result<(), Fault> {
         if self.encoder().is_none() {
             let set = [
-                ("mean", is_unset(&self.mean)),
-                ("deviation", is_unset(&self.deviation)),
-                ("pool", is_unset(&self.pool)),
-                ("size", is_unset(&self.size)),
-                ("mirror", is_unset(&self.mirror)),
+                ("mean", speed_core::is_default(&self.mean)),
+                ("deviation", speed_core::is_default(&self.deviation)),
+                ("pool", speed_core::is_default(&self.pool)),
+                ("size", speed_core::is_default(&self.size)),
+                ("mirror", speed_core::is_default(&self.mirror)),
             ];
             return match set.into_iter().find(|(_, is_unset)| !is_unset) {
                 Some((key, _)) => refuse(format!("features.{key}"), format!("is read with {ENCODER} only")),

@@ -16,9 +16,9 @@ use super::fault::{Fault, refuse};
 pub struct NoiseConfig {
     pub mechanism: MechanismKind,
     pub gamma: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub sigma: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub coins: u64,
     pub source: RandomnessKind,
 }
@@ -29,13 +29,13 @@ pub struct NoiseConfig {
 pub(crate) struct WrittenNoise {
     pub(super) mechanism: MechanismKind,
     pub(super) gamma: f64,
-    #[serde(skip_serializing_if = "is_unset")]
+    #[serde(skip_serializing_if = "speed_core::is_default")]
     pub(super) sigma: f64,
-    #[serde(skip_serializing_if = "is_unset")]
+    #[serde(skip_serializing_if = "speed_core::is_default")]
     pub(super) coins: u64,
-    #[serde(skip_serializing_if = "is_unset")]
+    #[serde(skip_serializing_if = "speed_core::is_default")]
     pub(super) placement: NoisePlacement,
-    #[serde(skip_serializing_if = "is_unset")]
+    #[serde(skip_serializing_if = "speed_core::is_default")]
     pub(super) threshold: i64,
     pub(super) source: RandomnessKind,
 }
@@ -55,11 +55,6 @@ pub struct QueryNoise {
     pub threshold: Option<i64>,
     /// Whether the query is a check: only whether the noisy maximum reaches the threshold is asked.
     pub is_check: bool,
-}
-
-/// Returns whether a key has the value that has no effect, which is not written to the resolved config.
-pub(super) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 impl NoiseConfig {

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use speed_accountant::Delta;
 
 use super::fault::{Fault, refuse};
-use super::noise::is_unset;
 
 /// Delta and limit of the privacy cost: `[privacy]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,7 +11,7 @@ use super::noise::is_unset;
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct PrivacyConfig {
     pub delta: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub budget: f64,
 }
 

@@ -5,7 +5,6 @@ use speed_student::pool::Features;
 
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
-use super::noise::is_unset;
 use super::votes::VotesSource;
 
 /// The queries: `[queries]`.
@@ -16,11 +15,11 @@ pub struct QueriesConfig {
     pub count: usize,
     pub selection: QuerySelection,
     pub file: String,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub groups: bool,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub features: Features,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub beliefs: bool,
 }
 
@@ -47,7 +46,7 @@ impl QueriesConfig {
     }
 
     pub(super) fn has_features(&self) -> bool {
-        !is_unset(&self.features)
+        !speed_core::is_default(&self.features)
     }
 
     pub(super) fn check(&self, data: &DataConfig) -> Result<(), Fault> {

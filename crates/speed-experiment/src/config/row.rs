@@ -8,7 +8,7 @@ use speed_mechanism::{HonestRatio, MechanismKind};
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
-use super::noise::{Choice, NoiseConfig, QueryNoise, WrittenNoise, is_unset};
+use super::noise::{Choice, NoiseConfig, QueryNoise, WrittenNoise};
 use crate::report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 
 /// `[[row]]` as written.
@@ -21,19 +21,19 @@ pub struct RawRow {
     pub circuit: Circuit,
     pub queries: usize,
     pub honest_ratio: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub mechanism: Choice,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub sigma: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub coins: u64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub placement: NoisePlacement,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub threshold: i64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub check_noise: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub answers: usize,
     pub labels_of: String,
     pub student: RowStudent,
@@ -181,7 +181,7 @@ impl RawRow {
                 return refuse("honest_ratio", "a non-private row has no noise: leave it out");
             }
             let own = (self.mechanism, self.sigma, self.coins, self.placement, self.threshold);
-            if !is_unset(&own) || self.check_noise != 0.0 {
+            if !speed_core::is_default(&own) || self.check_noise != 0.0 {
                 return refuse(
                     "aggregation",
                     "a non-private row has no noise: leave out mechanism, sigma, coins, placement, threshold and check_noise",

@@ -428,6 +428,8 @@ fn settings_of_the_other_student_are_checked_with_their_line() {
     refused(text, &[], &["test.toml:2", "unknown key; allowed here: batch, ", "warmup_epochs"]);
     let default = load("", &["student.method=pseudo-labels"]).expect("config").student.pseudo_labels.clone();
     assert_eq!(default, speed_student::pseudo_labels::PseudoLabelsConfig::default(), "one default, in both places");
+    let default = load("", &[]).expect("config").teacher.clone();
+    assert_eq!(default, speed_teacher::TeacherConfig::SMALL, "one default, in both places");
 }
 
 /// Returns the images per epoch of the GAN and of the student on pseudo-labels.

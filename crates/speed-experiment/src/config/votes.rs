@@ -8,7 +8,6 @@ use speed_core::vote_files::VotesForm;
 
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
-use super::noise::is_unset;
 
 /// The origin of the votes: `[votes]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,7 +18,7 @@ pub struct VotesConfig {
     pub file: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub form: String,
-    #[serde(default, skip_serializing_if = "is_unset")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub classes: usize,
 }
 

@@ -142,7 +142,7 @@ impl Payment<'_> {
         let digest = key.digest();
         // The key is saved before the charge, because it must not be lost afterwards.
         folder.keep_noise_key(key, seen.as_ref())?;
-        // A charge that failed may have been made, so the key stays.
+        // If this fails, the charge may have been made, so the key stays.
         match self.enter(&digest)? {
             Ok((before, statement)) => {
                 folder.mark_charged(&digest)?;

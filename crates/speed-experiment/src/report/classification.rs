@@ -66,7 +66,7 @@ pub struct ClassResult {
 
 impl Classification {
     /// Counts pairs of true and predicted labels of classes with these names.
-    /// Fails if there are no classes or more than 256, two names are equal or one is empty, or a label is not a class.
+    /// Fails if the number of classes is not from 1 to 256, a name is empty or not unique, or a label is not a class.
     pub(crate) fn new(
         names: impl IntoIterator<Item = impl Into<String>>,
         labels: impl IntoIterator<Item = (u8, u8)>,

@@ -122,8 +122,8 @@ pub(crate) fn write_folder<B: AsRef<[u8]>>(
     new_folder(path, files, modes).map_err(|(error, place)| ExperimentError::io("write", place)(error))
 }
 
-/// Writes a new directory; the modes are those of the directory and of the files, of which the process's mask is taken away. An
-/// error has its file or directory.
+/// Writes a new directory. The modes, before the umask, are those of the directory and of its files. An error names the file or
+/// directory that failed.
 pub(super) fn new_folder<B: AsRef<[u8]>>(
     path: &Path,
     files: impl IntoIterator<Item = (String, B)>,
@@ -157,8 +157,8 @@ pub(super) fn new_folder<B: AsRef<[u8]>>(
     }
 }
 
-/// Writes the file `path`, and retries if the temporary file vanished, because another process may have opened the run and
-/// removed unfinished files.
+/// Calls `write`, which writes the file `path`, and retries if its temporary file vanished, because another process may have opened
+/// the run and removed unfinished files.
 fn retried<T>(path: &Path, write: impl Fn() -> std::io::Result<T>) -> Result<T, ExperimentError> {
     let mut written = write();
     for _ in 0..RETRIES {

@@ -13,8 +13,8 @@ use crate::error::ExperimentError;
 
 const ENDING: &str = ".lock";
 
-/// A process that only checks whether a lock is held has it for a moment, on network storage for longer: so often is a lock tried, at
-/// these intervals, before it counts as another process's.
+/// Attempts to take a lock, and the time between them. A process that only checks a lock holds it for a moment, on network storage
+/// for longer, so one failed attempt does not mean that it is taken.
 const ATTEMPTS: usize = 10;
 const MOMENT: Duration = Duration::from_millis(50);
 

@@ -250,7 +250,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Adds a node that has the shape of its result as an input, with `batch` for the length that depends on the number of images.
-    /// Several such lengths have no form.
+    /// Returns `false` if there are several such lengths.
     fn shaped(&mut self, kind: &str, input: &TensorIr, batch: i64, out: &TensorIr) -> Result<bool, OnnxError> {
         let lengths = self.shapes.of(out);
         if lengths.iter().filter(|length| **length == Length::Batch).count() > 1 {

@@ -45,7 +45,7 @@ pub(super) fn backward(
 /// Row and column of each value of a pooling window, and of each window of a tile.
 const PLACES: [[usize; 2]; POOL] = [[0, 0], [0, 1], [1, 0], [1, 1]];
 
-/// Returns the positions of the pooling windows, `[rows, columns, outputs]`, of which a tile of 4x4 results has 2x2.
+/// Returns the positions of the pooling windows, `[rows, columns, outputs]`. A tile of 4x4 results has 2x2 windows.
 fn windows_of_tiles(layer: &PooledConv) -> TilePositions {
     let [rows, columns] = layer.windows.pooled();
     TilePositions::covering([rows, columns, layer.outputs()], 2)

@@ -1,8 +1,8 @@
 //! The transformations of minimal filtering algorithms F(results, kernel) in one dimension.
 //!
 //! A convolution is a product of polynomials, which is known from its values at enough points (Lavin and Gray, 2015,
-//! section 4; Blahut, "Fast Algorithms for Signal Processing", 2010, chapter 5). The points have small
-//! rounding errors among those tried, and powers that are exact in `f32`.
+//! section 4; Blahut, "Fast Algorithms for Signal Processing", 2010, chapter 5). Of the points
+//! tried, these have small rounding errors, and their powers are exact in `f32`.
 
 use pulp::Simd;
 
@@ -80,7 +80,7 @@ pub(super) trait Points<const TILE: usize> {
     const POINTS: Constants<TILE>;
 }
 
-/// What the transformations need of `TILE / 2 - 1` pairs of points. Further elements are zeros.
+/// The constants of `TILE / 2 - 1` pairs of points. The other elements of each array are zeros.
 pub(super) struct Constants<const TILE: usize> {
     /// The positive points `p`.
     positive: [f32; TILE],
@@ -104,7 +104,7 @@ impl<const TILE: usize> Constants<TILE> {
         while pair < PAIRS {
             positive[pair] = points[pair];
             others[pair] = product_without(&points, pair);
-            // The differences from zero and from the other sign, and those from other pairs.
+            // With `-p`: `(p - 0) (p + p) = 2 p^2`, whose 2 is in the 0.5 below; with another pair: `(p - q) (p + q) = p^2 - q^2`.
             let (squared, mut differences, mut other) = (points[pair] * points[pair], 1.0, 0);
             while other < PAIRS {
                 let from = if other == pair { 0.0 } else { points[other] };
@@ -118,7 +118,7 @@ impl<const TILE: usize> Constants<TILE> {
     }
 }
 
-/// Returns the coefficients of the product of `x - p^2` of all points but one.
+/// Returns the coefficients of the product of all `x - p^2` except that of the point `without`, if there is one.
 const fn product_without<const TILE: usize>(points: &[f32], without: usize) -> [f32; TILE] {
     let (mut product, mut point) = ([0.0; TILE], 0);
     product[0] = 1.0;
@@ -194,8 +194,8 @@ impl<F: Points<TILE>, const KERNEL: usize, const RESULTS: usize, const TILE: usi
     }
 }
 
-/// Returns the sum of every second value from `first` on, times the coefficients up to the power `highest`, which is
-/// that of a one.
+/// Returns the sum of every second value from `first` on, each times its coefficient. The coefficient of the last power,
+/// `highest`, is 1.
 #[inline(always)]
 fn weighted<S: Simd, const N: usize>(
     simd: S,

@@ -19,7 +19,7 @@ pub(super) struct Inbox<'a> {
     /// The messages that came over a network. They come first, because receipts were given for them. Other network messages
     /// were refused on arrival; the refusal is repeated for teachers without an accepted message.
     pub(super) network: Option<(&'a RoundRegistry, RoundId)>,
-    /// Files, in an order that is otherwise arbitrary.
+    /// Files, in any order, after the messages of the network.
     pub(super) files: &'a [PathBuf],
 }
 

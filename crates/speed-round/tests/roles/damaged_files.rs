@@ -1,4 +1,4 @@
-//! Every decoder takes its files, and refuses damaged ones, within its memory.
+//! Every decoder takes its valid files, and those of files with a checksum refuse damaged ones. All stay within their memory.
 
 use std::collections::BTreeSet;
 use std::fs;

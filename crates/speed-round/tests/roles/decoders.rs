@@ -78,7 +78,7 @@ impl Decoder {
     /// # Panics
     /// If decoding allocates more than the limit.
     pub(crate) fn accepts(&self, file: &[u8]) -> bool {
-        // Made at the first use, and no part of a decoder.
+        // Created at the first use, so it does not count as memory of a decoder.
         LazyLock::force(&STATE);
         let (accepted, peak) = POOL.install(|| {
             let before = IN_USE.get();

@@ -85,8 +85,8 @@ fn the_servers_noise_has_its_full_distribution() {
     let gamma = InverseScale::new(0.3).expect("valid");
     let whole = noise(0.3).share_of(1).expect("one party");
     let draws = whole.draw(15_000, &Randomness::OperatingSystem).expect("entropy");
-    let exact = DiscreteLaplace::of_class(gamma, HonestRatio::ALL);
-    let table: Vec<f64> = (0..=8).map(|k| exact.lattice(8).log_pmf(k).exp()).collect();
+    let exact = DiscreteLaplace::of_class(gamma, HonestRatio::ALL).lattice(8);
+    let table: Vec<f64> = (0..=8).map(|k| exact.log_pmf(k).exp()).collect();
     assert!(p_value(&draws, 8, |k| table[k.unsigned_abs() as usize]) > FALSE_ALARM);
 }
 

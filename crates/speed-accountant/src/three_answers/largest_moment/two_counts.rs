@@ -11,6 +11,7 @@ use super::integers::{LONGEST, ROUNDING};
 use super::part_of_party;
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
+use crate::logarithms::log_sum_exp;
 use crate::memo::Memo;
 use crate::sound::larger;
 
@@ -77,20 +78,11 @@ impl TwoCounts {
         self.known.get_or([l], || {
             let of_count = |direction: usize| {
                 let term = |(log_pmf, ratios): &(f64, [f64; 2])| log_pmf + l * (ratios[direction] + self.rounding);
-                log_sum(self.kept.iter().map(term))
+                log_sum_exp(self.kept.iter().map(term))
             };
             // One count falls and the other one rises, at the votes and at the neighbour.
             let sum = of_count(0) + of_count(1) + super::log_of_rest(l);
             larger(sum * (1.0 + 1e-11) + 1e-11, 0.0)
         })
     }
-}
-
-/// Returns the logarithm of a sum of exponentials; infinity if a term is infinite or not a number.
-fn log_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
-    let largest = terms.clone().fold(f64::NEG_INFINITY, larger);
-    if !largest.is_finite() {
-        return if largest == f64::NEG_INFINITY { largest } else { f64::INFINITY };
-    }
-    largest + terms.map(|term| (term - largest).exp()).sum::<f64>().ln()
 }

@@ -210,7 +210,7 @@ impl Files {
     }
 }
 
-/// Writes a chart, as SVG and as comma-separated values that are not rounded, of which `x` is the first column.
+/// Writes a chart as SVG, and as comma-separated values that are not rounded. The first column is `x`.
 ///
 /// # Panics
 /// Never: every curve has points.
