@@ -1,7 +1,7 @@
-//! The paper's epsilons beside the tight valid ones, as Markdown: `table FOLDER` with the votes that PATE's authors
-//! published (gamma 0.1, delta 1e-5; rounded up). A second table has the tight epsilons of binomial noise, and a third one
-//! data-independent epsilons of several kinds of noise. The column "released" is the median of 20 simulations with noise
-//! from fixed seeds. It shows the size of a value that may be published, but it is not such a value.
+//! Epsilons at delta 1e-5, rounded up, as Markdown. `table` prints data-independent ones of several kinds of noise. `table
+//! FOLDER` with the votes that PATE's authors published prints before them the paper's epsilons beside the tight valid ones
+//! (gamma 0.1) and the tight ones of binomial noise. The column "released" is the median of 20 simulations with noise from
+//! fixed seeds. It shows the size of a value that may be published, but it is not such a value.
 
 use std::error::Error;
 use std::path::Path;
@@ -33,10 +33,15 @@ const HEAD_OF_ANY_VOTES: &str = "\
 | noise | deviation | 10 queries | 20 queries | 100 queries | 500 queries |
 |---|---:|---:|---:|---:|---:|";
 
-#[expect(clippy::print_stdout, reason = "a program that prints a table")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args().nth(1).ok_or("usage: table FOLDER")?;
-    let folder = Path::new(&folder);
+    if let Some(folder) = std::env::args().nth(1) {
+        print_known_votes(Path::new(&folder))?;
+    }
+    print_any_votes()
+}
+
+#[expect(clippy::print_stdout, reason = "a program that prints tables")]
+fn print_known_votes(folder: &Path) -> Result<(), Box<dyn Error>> {
     let all = histograms(&folder.join("mnist_250_teachers.npy"))?;
     let indices: Vec<i64> = read(&folder.join("mnist_250_teachers_100_indices_used_by_student.npy"))?;
     let mnist: Vec<Vec<u32>> = indices.iter().map(|&index| all[index as usize].clone()).collect();
@@ -60,7 +65,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("| {name} | {coins} | {tau} | {} |", values.join(" | "));
         }
     }
-    println!("\n{HEAD_OF_ANY_VOTES}");
+    println!();
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "a program that prints tables")]
+fn print_any_votes() -> Result<(), Box<dyn Error>> {
+    println!("{HEAD_OF_ANY_VOTES}");
     for coins in [560, 720, 800, 6_400, 10_000, 57_600] {
         let coins = NoiseCoins::new(coins)?;
         let epsilons = of_any_votes(Mechanism::binomial(coins))?;
