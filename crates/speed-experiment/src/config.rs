@@ -14,7 +14,6 @@ mod privacy;
 mod queries;
 mod row;
 mod settings;
-mod student;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -24,7 +23,6 @@ mod votes;
 pub use crate::report::{AggregationKind, PaperFigures};
 pub(crate) use data::MAX_PIXELS;
 pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, PoolOrigin, TableConfig};
-pub(crate) use defaults::DEFAULTS;
 pub use document::Source;
 pub use experiment::{Config, RawConfig};
 pub use features::FeaturesConfig;

@@ -212,7 +212,7 @@ fn teacher(config: &TeacherConfig, images: &Facts) -> Result<(f64, f64), Experim
     let trained = Mutex::new(None);
     let train = |steps: usize| {
         let training = EnsembleTraining {
-            config: &TeacherConfig { steps, batch: BATCH, validation: 0.0, ..config.clone() },
+            config: &TeacherConfig { steps, batch: BATCH, ..config.clone() },
             data: &own,
             partitions: &partitions,
             streams: &Streams::new(0),

@@ -244,11 +244,11 @@ fn units_in(config: &Config, kind: &Kind) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{DEFAULTS, Source};
+    use crate::config::Source;
 
     fn steps(overrides: &[&str]) -> Vec<String> {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
-        let source = Source::new("test.toml", DEFAULTS).with_overrides(&overrides).expect("keys");
+        let source = Source::new("test.toml", "").with_overrides(&overrides).expect("keys");
         let sweep = Sweep::load(&source).expect("a config");
         let steps = Steps::new(&sweep, Path::new("none"));
         steps.list().expect("steps").into_iter().map(Step::name).collect()

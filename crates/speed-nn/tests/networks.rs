@@ -11,6 +11,7 @@ use speed_nn::device::values;
 use speed_nn::matrix::Arithmetic;
 use speed_nn::onnx::{Export, PixelType, Runtime, largest_difference};
 use speed_nn::training::{AnyClassifier, NamedTensors, Pixels, greatest};
+use speed_student::pseudo_labels::Views;
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::Architecture;
 use tract_onnx::pb::ModelProto;
@@ -103,7 +104,7 @@ fn models_of_students_compute_their_logits() {
     let _arithmetic = Arithmetic::Portable.hold().expect("the only arithmetic in use");
     let mut stream = Streams::new(12).stream("test", 0);
     let mut contrast = StudentConfig::default();
-    contrast.pseudo_labels.contrast = true;
+    contrast.pseudo_labels.views = Views::PhotographedDigits;
     for (method, config, count) in [
         (StudentMethod::GAN, StudentConfig::default(), 40),
         (StudentMethod::CONV_GAN, StudentConfig::default(), 3),
@@ -112,7 +113,7 @@ fn models_of_students_compute_their_logits() {
     ] {
         for shape in [shape(1, 28, 28), shape(3, 25, 34)] {
             let network = method.network(&config, shape, CLASSES, usize::MAX, &Device::flex()).expect("a network");
-            let name = format!("{method:?}, contrast {}", config.pseudo_labels.contrast);
+            let name = format!("{method:?}, {:?}", config.pseudo_labels.views);
             check(&name, network.as_ref(), shape, count, &mut stream);
         }
     }

@@ -26,17 +26,11 @@ static GLOBAL: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 struct Work {
     method: StudentMethod,
     shape: ImageShape,
-    config: StudentConfig,
     steps_an_epoch: usize,
 }
 
 fn student() -> Work {
-    Work {
-        method: StudentMethod::GAN,
-        shape: ImageShape { channels: 1, height: 28, width: 28 },
-        config: StudentConfig::default(),
-        steps_an_epoch: 10,
-    }
+    Work { method: StudentMethod::GAN, shape: ImageShape { channels: 1, height: 28, width: 28 }, steps_an_epoch: 10 }
 }
 
 /// The student of `configs/svhn-paper.toml`.
@@ -44,7 +38,6 @@ fn conv_student() -> Work {
     Work {
         method: StudentMethod::CONV_GAN,
         shape: ImageShape { channels: 3, height: 32, width: 32 },
-        config: StudentConfig { learning_rate: 3e-4, ..StudentConfig::default() },
         steps_an_epoch: 1,
     }
 }
@@ -66,15 +59,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn steps(work: Work) -> Result<(), Box<dyn std::error::Error>> {
-    let Work { method, shape, config, steps_an_epoch } = work;
+    let Work { method, shape, steps_an_epoch } = work;
     let streams = Streams::new(1);
     let mut stream = streams.stream("images", 0);
     let mut split = |images: usize| {
         let pixels = (0..images * shape.pixels()).map(|_| stream.random()).collect();
         Split::new(shape, 10, pixels, (0..images).map(|i| (i % 10) as u8).collect())
     };
-    let config = StudentConfig { epochs: u32::MAX, epoch_images: 0, evaluate_every: u32::MAX, ..config };
-    let (pool, test) = (split(steps_an_epoch * config.batch)?, split(1)?);
+    let config =
+        StudentConfig { epochs: u32::MAX, epoch_images: 0, evaluate_every: u32::MAX, ..StudentConfig::default() };
+    let (pool, test) = (split(steps_an_epoch * config.gan.batch)?, split(1)?);
     let labelled: Vec<(usize, u8)> = (0..100).map(|i| (i, (i % 10) as u8)).collect();
 
     // The first epoch is a warm-up; later epochs are counted from the answer to the previous line.

@@ -20,7 +20,6 @@ mod config;
 mod error;
 pub mod label_spreading;
 mod lesson;
-mod limits;
 mod method;
 mod methods;
 pub mod pool;

@@ -16,9 +16,9 @@ pub(crate) fn config() -> StudentConfig {
     StudentConfig {
         epochs: 6,
         epoch_images: 0,
-        batch: 20,
         evaluate_every: 2,
         gan: GanConstants {
+            batch: 20,
             discriminator: vec![24, 16],
             generator: vec![12, 10],
             latent: 5,
@@ -27,12 +27,10 @@ pub(crate) fn config() -> StudentConfig {
         },
         pseudo_labels: PseudoLabelsConfig {
             epochs: 6,
-            epoch_images: 0,
             warmup_epochs: 2,
             label_epochs: 4,
             labelled_batch: 8,
             batch: 20,
-            evaluate_every: 2,
             constants: PseudoLabelsConstants { convolutions: vec![6], kernel: 3, hidden: 16, ..Default::default() },
             ..PseudoLabelsConfig::default()
         },

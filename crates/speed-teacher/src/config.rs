@@ -33,8 +33,6 @@ pub struct TeacherConfig {
     /// `a += max(r, 9 / (10 + t)) (p - a)` after step t = 1, 2, ... The published code's decay of 0.9999 is a rate of
     /// 0.0001; the second term is TensorFlow's warm-up, which the published code also uses.
     pub average: f64,
-    /// Fraction of each partition that is held out of training to select hyper-parameters. 0 disables it.
-    pub validation: f64,
     /// The weights of the classes in the loss.
     #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub class_weights: ClassWeights,
@@ -103,7 +101,6 @@ impl TeacherConfig {
         steps: 300,
         shift: 2,
         average: 0.0,
-        validation: 0.0,
         class_weights: ClassWeights::None,
         unknown: Unknown::Abstain,
     };
@@ -147,10 +144,8 @@ impl TeacherConfig {
         require(rate > 0.0 && rate.is_finite(), "learning_rate", "a positive number", format!("{rate:?}"))?;
         require((1..=MAX_BATCH).contains(&self.batch), "batch", "from 1 to 65536", self.batch.to_string())?;
         require(self.steps > 0, "steps", "at least 1", self.steps.to_string())?;
-        let shares = [("average", self.average), ("validation", self.validation)];
-        shares.into_iter().try_for_each(|(field, share)| {
-            require((0.0..1.0).contains(&share), field, "at least 0 and below 1", format!("{share:?}"))
-        })
+        let average = self.average;
+        require((0.0..1.0).contains(&average), "average", "at least 0 and below 1", format!("{average:?}"))
     }
 }
 
@@ -288,7 +283,7 @@ pub(crate) mod tests {
     fn every_impossible_value_names_its_field() {
         assert_eq!(small().check(), Ok(()));
         type Spoil = fn(&mut TeacherConfig);
-        let cases: [(&str, Spoil); 11] = [
+        let cases: [(&str, Spoil); 9] = [
             ("learning_rate", |c| c.learning_rate = 0.0),
             ("learning_rate", |c| c.learning_rate = f64::NAN),
             ("learning_rate", |c| c.learning_rate = f64::INFINITY),
@@ -298,8 +293,6 @@ pub(crate) mod tests {
             ("average", |c| c.average = 1.0),
             ("average", |c| c.average = -0.1),
             ("average", |c| c.average = f64::NAN),
-            ("validation", |c| c.validation = 1.0),
-            ("validation", |c| c.validation = f64::NAN),
         ];
         for (field, spoil) in cases {
             let mut config = small();

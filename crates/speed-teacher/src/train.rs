@@ -7,7 +7,6 @@ use std::time::Instant;
 use burn::optim::{Optimizer, SgdConfig};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rand::RngExt;
-use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use speed_core::random::{Stream, Streams};
 use speed_data::Split;
@@ -46,8 +45,6 @@ pub struct TeacherMetrics {
     pub final_loss: f64,
     /// Fraction of its own training images that it classifies as labelled, without augmentation.
     pub train_accuracy: f64,
-    /// The same for the held-out images, if any.
-    pub validation_accuracy: Option<f64>,
     /// Wall time in seconds.
     pub seconds: f64,
 }
@@ -74,30 +71,21 @@ pub fn train_teacher(
     config.check()?;
     config.check_images(data.shape())?;
     Architecture::check_classes(data.classes())?;
-    let (images, held_out) = divide(&partition, data.len(), config.validation, &mut streams.stream("validation", 0))
-        .ok_or_else(|| {
-            let images = data.len();
-            TeacherError::Data(format!(
-                "teacher {index}: the partition {partition:?} of {images} images gives too few images to train on"
-            ))
-        })?;
+    if partition.is_empty() || partition.end > data.len() {
+        let images = data.len();
+        return Err(TeacherError::Data(format!(
+            "teacher {index}: the partition {partition:?} of {images} images gives no images to train on"
+        )));
+    }
+    let images: Vec<usize> = partition.collect();
     let training = TeacherTraining { index, config, data, images: &images, streams, device, stop };
     let (network, final_loss) = (config.architecture.train)(&training)?;
     let train_accuracy = accuracy(network.as_ref(), data, &images, device)?;
-    let validation_accuracy = match held_out.is_empty() {
-        true => None,
-        false => Some(accuracy(network.as_ref(), data, &held_out, device)?),
-    };
     let own = OwnImages::new(config.architecture.reads_vectors(), data, &images);
     let (shape, classes) = (data.shape(), data.classes());
     let teacher = Teacher { network, device: device.clone(), shape, classes, own };
-    let metrics = TeacherMetrics {
-        steps: config.steps,
-        final_loss,
-        train_accuracy,
-        validation_accuracy,
-        seconds: start.elapsed().as_secs_f64(),
-    };
+    let metrics =
+        TeacherMetrics { steps: config.steps, final_loss, train_accuracy, seconds: start.elapsed().as_secs_f64() };
     Ok(TrainedTeacher { index, teacher, metrics })
 }
 
@@ -196,25 +184,4 @@ fn loss(network: &impl TeacherNetwork, images: Tensor<4>, labels: &[u8], weights
         Some(penalty) => loss + penalty,
         None => loss,
     }
-}
-
-/// Divides a partition into training images and held-out images: a random choice of the `fraction`, rounded, but at
-/// least one if the fraction is not zero. `None` if no image is left for training or the partition exceeds the data.
-fn divide(
-    partition: &Range<usize>,
-    images: usize,
-    fraction: f64,
-    stream: &mut Stream,
-) -> Option<(Vec<usize>, Vec<usize>)> {
-    if partition.end > images {
-        return None;
-    }
-    let mut order: Vec<usize> = partition.clone().collect();
-    let least = usize::from(fraction > 0.0);
-    let held_out = ((order.len() as f64 * fraction).round() as usize).max(least);
-    if held_out > 0 {
-        order.shuffle(stream);
-    }
-    let training = order.split_off(held_out.min(order.len()));
-    (!training.is_empty()).then_some((training, order))
 }

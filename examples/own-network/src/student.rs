@@ -14,6 +14,8 @@ use speed_student::{
     BoxedClassifier, CheckpointError, Classifier, Epoch, Lesson, Method, Passes, StudentConfig, StudentError, Training,
 };
 
+/// Step size of Adam.
+const LEARNING_RATE: f64 = 0.001;
 /// The rate of the parameter average.
 const AVERAGE_RATE: f64 = 0.05;
 
@@ -42,17 +44,17 @@ impl Method for LabelsOnly {
     }
 
     fn settings(&self, config: &StudentConfig) -> Value {
-        json!([config.epochs, config.learning_rate, config.evaluate_every])
+        json!([config.epochs, LEARNING_RATE, config.evaluate_every])
     }
 
     fn passes(&self, config: &StudentConfig) -> Passes {
-        let StudentConfig { epochs, batch, evaluate_every, .. } = *config;
+        let StudentConfig { epochs, evaluate_every, .. } = *config;
         // An epoch is one step on all labels, for pools of any size.
-        Passes { epochs, epoch_images: batch, batch, evaluate_every }
+        Passes { epochs, epoch_images: 1, batch: 1, evaluate_every }
     }
 
-    fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
-        StudentConfig { epochs, batch, ..config.clone() }
+    fn trial(&self, config: &StudentConfig, epochs: u32, _batch: usize) -> StudentConfig {
+        StudentConfig { epochs, ..config.clone() }
     }
 
     fn parameters(&self, _: &StudentConfig, shape: ImageShape) -> usize {
@@ -92,7 +94,7 @@ impl Training for LayerTraining {
         let labels = Tensor::<2, Int>::from_data(labels, lesson.device);
         let logits = self.0.network().logits(lesson.batch::<Linear>(&images).into_tensor(lesson.device));
         let loss = activation::log_softmax(logits, 1).gather(1, labels).mean().neg();
-        let loss = self.0.step(lesson.config.learning_rate, &loss);
+        let loss = self.0.step(LEARNING_RATE, &loss);
         let loss = loss.map_err(|error| StudentError::from_step(error, "layer", epoch.number, 1))?;
         Ok(vec![Some(loss)])
     }

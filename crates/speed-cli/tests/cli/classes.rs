@@ -20,7 +20,8 @@ ensemble = { teachers = 1 }
 votes = { source = "truth" }
 queries = { count = 9 }
 student.method = "pseudo-labels"
-student.pseudo_labels = { epochs = 3, epoch_images = 60, warmup_epochs = 1, label_epochs = 2, batch = 15, labelled_batch = 6 }
+student.epoch_images = 60
+student.pseudo_labels = { epochs = 3, warmup_epochs = 1, label_epochs = 2, batch = 15, labelled_batch = 6 }
 table = { repeats = 1 }
 row = [
     { name = "true labels", aggregation = "non-private" },

@@ -20,7 +20,8 @@ votes = { source = "neighbours" }
 queries = { count = 15, selection = "clusters", groups = true, beliefs = true }
 noise = { mechanism = "binomial", coins = 2, source = "simulation" }
 student.method = "pseudo-labels"
-student.pseudo_labels = { epochs = 4, epoch_images = 600, warmup_epochs = 2, label_epochs = 3 }
+student.epoch_images = 600
+student.pseudo_labels = { epochs = 4, warmup_epochs = 2, label_epochs = 3 }
 table = { repeats = 1 }
 row = [
     { name = "clear text", aggregation = "trusted" },

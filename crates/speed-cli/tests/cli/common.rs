@@ -37,7 +37,7 @@ source = "simulation"
 
 [student]
 epochs = 4
-batch = 20
+epoch_images = 0
 
 [student.pseudo_labels]
 epochs = 4

@@ -15,7 +15,7 @@ data = { train_images = 10, test_images = 150, pool_images = 100 }
 ensemble = { teachers = 2 }
 votes = { source = "truth" }
 queries = { count = 20 }
-student = { epochs = 2, batch = 20 }
+student = { epochs = 2, epoch_images = 0 }
 table = { repeats = 2 }
 row = [
     { name = "Non-private", aggregation = "non-private", paper_accuracy = 96.22, paper_deviation = 2.27 },

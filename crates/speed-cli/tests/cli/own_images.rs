@@ -18,9 +18,9 @@ teacher = { architecture = "small-contrast", steps = 60, batch = 15 }
 queries = { count = 12 }
 noise = { gamma = 2.0, source = "simulation" }
 student.epochs = 2
-student.batch = 15
+student.epoch_images = 0
 student.size = "small"
-student.pseudo_labels = { contrast = true, epochs = 40, warmup_epochs = 20, label_epochs = 30, labelled_batch = 6, batch = 15 }
+student.pseudo_labels = { views = "photographed-digits", epochs = 40, warmup_epochs = 20, label_epochs = 30, labelled_batch = 6, batch = 15 }
 table = { repeats = 1, baselines = true }
 row = [
     { name = "GAN", aggregation = "trusted" },

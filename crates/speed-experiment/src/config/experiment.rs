@@ -20,7 +20,6 @@ use super::noise::NoiseConfig;
 use super::privacy::PrivacyConfig;
 use super::queries::QueriesConfig;
 use super::row::{self, RawRow, RowConfig, Surroundings};
-use super::student::settle_epochs;
 use super::votes::{VotesConfig, VotesSource};
 use crate::error::ExperimentError;
 use crate::store::PUBLISHED;
@@ -93,11 +92,6 @@ impl RawConfig {
             let message =
                 "is read only with queries.selection = \"clusters\", queries.beliefs, or votes.source = \"neighbours\"";
             return refuse("queries.features", message);
-        }
-        if self.data.patients().is_some() && self.teacher.validation > 0.0 {
-            let message =
-                "must be 0 with data.patients: held-out images would be of patients that the teacher learns from";
-            return refuse("teacher.validation", message);
         }
         self.teacher.check().map_err(|bad| Fault::new(format!("teacher.{}", bad.field), bad.message))?;
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
@@ -256,8 +250,6 @@ impl Config {
         if raw.features.encoder().is_some() && !source.sets("teacher.shift") {
             raw.teacher.shift = 0;
         }
-        let methods: Vec<StudentMethod> = raw.methods().collect();
-        settle_epochs(&mut raw.student, source, &methods, raw.data.pool_images);
         raw.check().map_err(|fault| source.error(&fault.key, fault.message))
     }
 

@@ -5,7 +5,8 @@ use speed_student::{GanSize, StudentMethod};
 
 use speed_core::Digest;
 
-use super::{Config, DEFAULTS, PatientRule, Source, Sweep};
+use super::defaults::DEFAULTS;
+use super::{Config, PatientRule, Source, Sweep};
 use crate::error::ExperimentError;
 
 fn load(text: &str, overrides: &[&str]) -> Result<Config, ExperimentError> {
@@ -41,7 +42,6 @@ fn a_rule_for_patients_fits_its_images() {
     refused(&["data.patients=dicom", "data.source=arrays"], "an array has no names");
     refused(&["data.patients=a.csv", "data.source=digits", "data.folder="], "\"pictures\" and \"arrays\" only");
     refused(&["data.patients=a.csv", "data.pool=train"], "use \"test\"");
-    refused(&["data.patients=a.csv", "teacher.validation=0.1"], "teacher.validation");
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn a_row_has_the_papers_figures() {
 
 #[test]
 fn the_keys_of_the_gans_are_those_of_students() {
-    let config = load("[student]\nepochs = 7\nbatch = 5\n", &["student.size=small"]).expect("keys");
-    assert_eq!((config.student.epochs, config.student.batch, config.student.size), (7, 5, GanSize::Small));
-    refused("[student]\n\nbatch = 0\n", &[], &["test.toml:3", "`student.batch`"]);
-    refused("", &["student.batch=0"], &["--set", "`student.batch`"]);
+    let config = load("[student]\nepochs = 7\n", &["student.size=small"]).expect("keys");
+    assert_eq!((config.student.epochs, config.student.size), (7, GanSize::Small));
+    refused("[student]\n\nepochs = 0\n", &[], &["test.toml:3", "`student.epochs`"]);
+    refused("", &["student.epochs=0"], &["--set", "`student.epochs`"]);
     refused("[student]\nepoch = 3\n", &[], &["test.toml:2", "`student.epoch`", "did you mean `epochs`?"]);
     refused("[student.gan]\nepochs = 3\n", &[], &["test.toml:1", "`student.gan`", "unknown key"]);
     refused("[teacher]\nbeliefs = true\n", &[], &["test.toml:2", "unknown key here; did you mean `queries.beliefs`?"]);
@@ -432,45 +432,11 @@ fn settings_of_the_other_student_are_checked_with_their_line() {
     assert_eq!(default, speed_teacher::TeacherConfig::SMALL, "one default, in both places");
 }
 
-/// Returns the images per epoch of the GAN and of the student on pseudo-labels.
-fn epoch_images(config: &Config) -> [usize; 2] {
-    [config.student.epoch_images, config.student.pseudo_labels.epoch_images]
-}
-
 #[test]
-fn default_epochs_do_not_depend_on_the_pool_and_epochs_that_are_set_are_passes_over_it() {
-    let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n\
-                [[row]]\nname = \"b\"\nlabels_of = \"a\"\nstudent = \"pseudo-labels\"\n";
-    let found = |text: &str, overrides: &[&str]| {
-        let config = load(&format!("{text}{rows}"), overrides).expect("config");
-        epoch_images(&config)
-    };
-    let both = "[student]\nepochs = 7\n[student.pseudo_labels]\nepochs = 7\n";
-    let images = "[student]\nepochs = 7\nepoch_images = 600\n[student.pseudo_labels]\nepoch_images = 700\n";
-    for pool in ["data.pool_images=100", "data.pool_images=1500"] {
-        assert_eq!(found("", &[pool]), [9000, 9000]);
-        assert_eq!(found(both, &[pool]), [0, 0]);
-        assert_eq!(found("[student]\nepochs = 7\n", &[pool]), [0, 9000]);
-        assert_eq!(found("student.pseudo_labels.epochs = 7\n", &[pool]), [9000, 0]);
-        assert_eq!(found("", &[pool, "student.epochs=7", "student.pseudo_labels.epochs=40"]), [0, 0]);
-        assert_eq!(found(images, &[pool]), [600, 700]);
-        assert_eq!(found("", &[pool, "student.epochs=7", "student.epoch_images=600"]), [600, 9000]);
-        assert_eq!(found("[student.pseudo_labels]\nwarmup_epochs = 3\n", &[pool]), [9000, 9000]);
-    }
-    // A number equal to the pool's size resolves to a pass over the pool.
-    assert_eq!(found("", &["data.test_images=10000", "data.pool_images=9000"]), [0, 0]);
-    assert_eq!(found("", &["student.pseudo_labels.epoch_images=1500"]), [9000, 0]);
-    // A section that no student reads does not affect a run.
-    assert_eq!(found("", &["table.repeats=0"]), [0, 0]);
-    assert_eq!(found("", &["row.0.student=pseudo-labels"]), [0, 9000]);
-    assert_eq!(epoch_images(&load("", &[]).expect("config")), [9000, 0]);
-    refused(
-        "[student]\nepoch_images = 100000000\n",
-        &[],
-        &["test.toml:2", "`student.epoch_images`", "at most 10000000"],
-    );
-    let text = "[student]\nmethod = \"pseudo-labels\"\n[student.pseudo_labels]\nepoch_images = -1\n";
-    refused(text, &[], &["test.toml:4", "`student.pseudo_labels.epoch_images`"]);
+fn an_impossible_number_of_images_of_an_epoch_is_refused() {
+    let text = "[student]\nepoch_images = 100000000\n";
+    refused(text, &[], &["test.toml:2", "`student.epoch_images`", "at most 10000000"]);
+    refused("[student]\nepoch_images = -1\n", &[], &["test.toml:2", "`student.epoch_images`"]);
 }
 
 #[test]

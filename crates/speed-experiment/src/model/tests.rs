@@ -10,6 +10,7 @@ use speed_nn::onnx::EncoderPreparation;
 use speed_nn::ops::activation::Activation;
 use speed_nn::training::Classifier;
 use speed_student::StudentMethod;
+use speed_student::pseudo_labels::Views;
 use speed_teacher::{Architecture, TeacherNetwork};
 
 use super::*;
@@ -109,7 +110,7 @@ fn a_description_of_a_larger_network_than_the_tensors_is_refused_before_it_is_bu
     let model = model(StudentMethod::PSEUDO_LABELS);
     let large = with_description(&model, |description| {
         if let Network::Student { config, .. } = &mut description.network {
-            config.pseudo_labels.contrast = true;
+            config.pseudo_labels.views = Views::PhotographedDigits;
         }
     });
     assert!(refused(&large).contains("parameters of the network, found"), "{}", refused(&large));

@@ -93,8 +93,6 @@ fn settings_that_differ_are_named_and_no_others() {
         .collect();
     let expected = [
         ("seed", "7"),
-        // If only `epochs` is set, it counts passes over the pool.
-        ("student.epoch_images", "null"),
         ("student.epochs", "50"),
         ("row.\"tau = 0.9\".honest_ratio", "0.8"),
         ("environment.speed", "\"0.3.0\""),

@@ -91,7 +91,7 @@ mod tests {
     use speed_core::random::Streams;
 
     use super::*;
-    use crate::config::{ComputeDevice, Config, DEFAULTS, Source};
+    use crate::config::{ComputeDevice, Config, Source};
     use crate::device::Device;
     use crate::environment::current_environment;
     use crate::progress::Silent;
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn another_kind_of_machine_does_not_resume_without_an_override() {
-        let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
+        let config = Config::load(&Source::new("test.toml", "")).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
         let store = RunStore::open(results.path(), &config, &current_environment("test")).expect("a store");
         let device = Device::open(ComputeDevice::Cpu).expect("a processor");
@@ -159,8 +159,7 @@ mod tests {
         begin(&there, 8);
         // With real noise, another run of the experiment counts too, because its answers would be given and paid again.
         assert!(!config.is_simulation());
-        let seeded =
-            Source::new("test.toml", DEFAULTS).with_overrides(&["student.epochs=7".to_owned()]).expect("a key");
+        let seeded = Source::new("test.toml", "").with_overrides(&["student.epochs=7".to_owned()]).expect("a key");
         let other = Config::load(&seeded).expect("another run");
         let store = RunStore::open(results.path(), &other, &current_environment("test")).expect("a store");
         let inputs = |arithmetic| {
@@ -174,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_second_of_two_concurrent_kinds_of_machines_joins_the_first() {
-        let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
+        let config = Config::load(&Source::new("test.toml", "")).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
         let shard = Shard { stage: "teachers".into(), number: 1, of: 2 };
         let store = RunStore::join(results.path(), &config, shard, true);

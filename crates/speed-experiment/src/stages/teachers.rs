@@ -29,8 +29,7 @@ pub(crate) const TEACHERS: &str = "teachers";
 const VERSION: &str = "architecture_version";
 
 const METRICS: &str = "metrics.csv";
-const METRICS_HEAD: [&str; 8] =
-    ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds", "arithmetic"];
+const METRICS_HEAD: [&str; 7] = ["teacher", "images", "steps", "final_loss", "train_accuracy", "seconds", "arithmetic"];
 
 pub(super) static TEACHER_TRAINING: Kind = Kind {
     units: Some(Units {
@@ -202,7 +201,6 @@ impl<'a> Training<'a> {
                 metrics.steps.to_string(),
                 metrics.final_loss.to_string(),
                 metrics.train_accuracy.to_string(),
-                metrics.validation_accuracy.map_or_else(String::new, |accuracy| accuracy.to_string()),
                 format!("{:.3}", metrics.seconds),
                 arithmetic.clone(),
             ])

@@ -1,9 +1,7 @@
 //! The settings of a training: the defaults of configs, with changes.
 
-use speed_student::StudentConfig;
-
 use super::images::ImagesOptions;
-use crate::config::{Config, DEFAULTS, RawConfig, Source};
+use crate::config::{Config, Source};
 use crate::error::ExperimentError;
 
 /// A key that every training may change.
@@ -39,20 +37,4 @@ pub(super) fn settings(
 /// no teacher is trained.
 pub(super) fn of_pool() -> Vec<String> {
     ["data.pool_images=1", "queries.count=1", "votes.source=truth"].map(str::to_owned).into()
-}
-
-/// Returns the default settings of students as written: a checked config has 0 for the images of epochs that its rows do not read.
-pub(super) fn default_student() -> Result<StudentConfig, ExperimentError> {
-    Ok(Source::new("defaults", DEFAULTS).resolve::<RawConfig>()?.student)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn epochs_of_the_defaults_have_a_number_of_images() {
-        let student = default_student().expect("the defaults");
-        assert_eq!([student.epoch_images, student.pseudo_labels.epoch_images], [9000; 2]);
-    }
 }

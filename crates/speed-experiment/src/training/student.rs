@@ -12,11 +12,12 @@ use speed_core::{Classes, Digest, ExitCode, class_list, printable, printable_pat
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
+use speed_student::pseudo_labels::PseudoLabelsConfig;
 use speed_student::{EpochReport, Images, Lesson, StudentOutcome};
 
 use super::images::{ImagesOptions, NamedImages};
 use super::queries::{positions, read_queries};
-use super::settings::{default_student, of_pool, settings};
+use super::settings::{of_pool, settings};
 use super::{
     by_class, check_classes_option, check_folders, check_new, other_line, seed, unknown_query, warn_of_missing,
     warn_of_one_class, write_output, write_private_output,
@@ -209,14 +210,11 @@ fn config(options: &StudentOptions, seed: u64) -> Result<Config, ExperimentError
     let method = if options.pool.encoder.is_some() { "linear" } else { "pseudo-labels" };
     fixed.push(format!("student.method={method}"));
     if let Some(epochs) = options.epochs {
-        let student = default_student()?;
-        let ours = &student.pseudo_labels;
+        let ours = PseudoLabelsConfig::default();
         let scaled = |phase: u32| (u64::from(phase) * u64::from(epochs.get())).div_ceil(u64::from(ours.epochs));
         fixed.extend([
             format!("student.epochs={epochs}"),
-            format!("student.epoch_images={}", student.epoch_images),
             format!("student.pseudo_labels.epochs={epochs}"),
-            format!("student.pseudo_labels.epoch_images={}", ours.epoch_images),
             format!("student.pseudo_labels.warmup_epochs={}", scaled(ours.warmup_epochs)),
             format!("student.pseudo_labels.label_epochs={}", scaled(ours.label_epochs)),
         ]);

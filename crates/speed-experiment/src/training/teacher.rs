@@ -116,10 +116,6 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         let expected = format_args!("expected at least 0 and below 1, found {}", options.validation);
         return Err(ExperimentError::option("--validation", expected));
     }
-    if let Some(set) = options.sets.iter().find(|set| set.trim_start().starts_with("teacher.validation")) {
-        let expected = format_args!("{set}: use --validation, which holds out all images of a patient");
-        return Err(ExperimentError::option("--set", expected));
-    }
     if options.parts.is_some() && options.classes.is_none() {
         let message = "needed with --parts: the names of the folders depend on all images, and every teacher must depend on its own only";
         return Err(ExperimentError::option("--classes", message));

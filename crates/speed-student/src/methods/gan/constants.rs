@@ -5,6 +5,12 @@ use serde::{Deserialize, Serialize};
 /// Constants of both GANs. The default is the paper's published code, except for `average_rate`; only tests change them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GanConstants {
+    /// Images of each kind (labelled, unlabelled, generated) per step, at least two: batch norm over a single generated image
+    /// would remove all of its information. The images that remain after the last full batch of an epoch are not used in that
+    /// epoch. If the pool is smaller than a batch, a batch contains images several times.
+    pub batch: usize,
+    /// Step size of Adam for the dense networks, constant.
+    pub learning_rate: f64,
     /// Decay of Adam's first moment.
     pub beta1: f64,
     /// Decay of Adam's second moment.
@@ -41,6 +47,8 @@ pub struct ConvolutionalConstants {
     pub channels: Vec<usize>,
     /// Channels of the generator's maps, from the smallest map on; rows and columns double after each map.
     pub generator: Vec<usize>,
+    /// Step size of Adam, constant.
+    pub learning_rate: f64,
     /// Share of the discriminator's inputs that is dropped in training.
     pub input_dropout: f64,
     /// Share of the values that is dropped after every block in training.
@@ -61,6 +69,8 @@ pub enum GanSize {
 impl Default for GanConstants {
     fn default() -> Self {
         Self {
+            batch: 100,
+            learning_rate: 0.001,
             beta1: 0.5,
             beta2: 0.999,
             adam_epsilon: 1e-4,
@@ -79,7 +89,13 @@ impl Default for GanConstants {
 
 impl Default for ConvolutionalConstants {
     fn default() -> Self {
-        Self { channels: vec![64, 128], generator: vec![512, 256, 128], input_dropout: 0.2, dropout: 0.5 }
+        Self {
+            channels: vec![64, 128],
+            generator: vec![512, 256, 128],
+            learning_rate: 0.0003,
+            input_dropout: 0.2,
+            dropout: 0.5,
+        }
     }
 }
 
@@ -89,7 +105,8 @@ impl ConvolutionalConstants {
             GanSize::Paper => self.clone(),
             GanSize::Small => {
                 let smaller = |channels: &[usize], by: usize| channels.iter().map(|&count| count / by).collect();
-                Self { channels: smaller(&self.channels, 4), generator: smaller(&self.generator, 8), ..*self }
+                let (channels, generator) = (smaller(&self.channels, 4), smaller(&self.generator, 8));
+                Self { channels, generator, learning_rate: 0.001, ..*self }
             }
         }
     }

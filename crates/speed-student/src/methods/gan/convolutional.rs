@@ -32,6 +32,10 @@ impl Networks for Convolutional {
         Some(config.size)
     }
 
+    fn learning_rate(config: &StudentConfig) -> f64 {
+        networks(config).learning_rate
+    }
+
     fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
         InvalidField::unless(geometries(&networks(config), shape).is_some(), "method", || {
             let blocks = config.gan.convolutional.channels.len();

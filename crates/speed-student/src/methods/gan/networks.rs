@@ -25,6 +25,11 @@ pub(crate) trait Networks: Sync + 'static {
         None
     }
 
+    /// Returns the step size of Adam.
+    fn learning_rate(config: &StudentConfig) -> f64 {
+        config.gan.learning_rate
+    }
+
     /// Checks that the networks support images of this size.
     fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField>;
 

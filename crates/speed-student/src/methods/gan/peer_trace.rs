@@ -70,7 +70,7 @@ fn record_initialisation<N: Traced>(trace: &mut Trace, lesson: &Lesson<'_>, trai
     input(trace, "initial/images", images::<N>(lesson, &indices));
     N::record_draws(trace, "initial", training, lesson, &[count], true, &mut stream);
     let mut stream = lesson.streams.stream("initial latent", 0);
-    input(trace, "initial/latent", latent(lesson, lesson.config.batch, &mut stream));
+    input(trace, "initial/latent", latent(lesson, lesson.config.gan.batch, &mut stream));
 }
 
 fn record_step<N: Traced>(
@@ -80,7 +80,7 @@ fn record_step<N: Traced>(
     lesson: &Lesson<'_>,
     training: &mut GanTraining<N>,
 ) {
-    let n = lesson.config.batch;
+    let n = lesson.config.gan.batch;
     let mut stream = lesson.streams.stream("step", step as u64);
     let mut draw = || rand::seq::index::sample(&mut stream, lesson.pool.len(), n).into_vec();
     let (labelled, unlabelled, matched) = (draw(), draw(), draw());
@@ -100,7 +100,7 @@ fn record_step<N: Traced>(
     let loss = training.discriminator_loss(&everything, lesson, &batch, &mut stream.clone());
     record_result(trace, &name, &everything, loss);
     let loss = training.discriminator_loss(training.discriminator.network(), lesson, &batch, &mut stream);
-    training.discriminator.step(lesson.config.learning_rate, &loss).expect("a step");
+    training.discriminator.step(N::learning_rate(lesson.config), &loss).expect("a step");
     assert_eq!(stream, replay, "the recorded draws differ from the draws of the step");
 
     let name = format!("{step}/generator");
@@ -112,7 +112,7 @@ fn record_step<N: Traced>(
     let loss = training.generator_loss(&generator, lesson, &batch, &mut stream.clone());
     record_result(trace, &name, &generator, loss);
     let loss = training.generator_loss(training.generator.network(), lesson, &batch, &mut stream);
-    training.generator.step(lesson.config.learning_rate, &loss).expect("a step");
+    training.generator.step(N::learning_rate(lesson.config), &loss).expect("a step");
     assert_eq!(stream, replay, "the recorded draws differ from the draws of the step");
 }
 

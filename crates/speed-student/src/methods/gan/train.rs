@@ -63,7 +63,7 @@ impl<N: Networks> GanTraining<N> {
         let images = images::<N>(lesson, &rand::seq::index::sample(&mut stream, pool.len(), count).into_vec());
         let discriminator = discriminator.initialized_on(images, &mut Noise { pool: &noise, stream: &mut stream });
         let generator =
-            generator.initialized_on(latent(lesson, config.batch, &mut streams.stream("initial latent", 0)));
+            generator.initialized_on(latent(lesson, config.gan.batch, &mut streams.stream("initial latent", 0)));
 
         let (discriminator, generator) = (number_parameters(discriminator), number_parameters(generator));
         let adam = Adam::with_least_deviation([config.gan.beta1, config.gan.beta2], config.gan.adam_epsilon);
@@ -84,7 +84,7 @@ impl<N: Networks> GanTraining<N> {
         batch: &Batch<'_>,
         stream: &mut Stream,
     ) -> Tensor<1> {
-        let generated = self.generator.frozen().forward(latent(lesson, lesson.config.batch, stream));
+        let generated = self.generator.frozen().forward(latent(lesson, lesson.config.gan.batch, stream));
         let real = images::<N>(lesson, &[&batch.labelled, batch.unlabelled].concat());
         let logits = discriminator
             .logits_with(Tensor::cat(vec![real, generated], 0), Some(&mut Noise { pool: &self.noise, stream }));
@@ -99,7 +99,7 @@ impl<N: Networks> GanTraining<N> {
         batch: &Batch<'_>,
         stream: &mut Stream,
     ) -> Tensor<1> {
-        let latent = latent(lesson, lesson.config.batch, stream);
+        let latent = latent(lesson, lesson.config.gan.batch, stream);
         let mut noise = Noise { pool: &self.noise, stream };
         let frozen = self.discriminator.frozen();
         // The real features are constants for the generator; no gradient passes through them.
@@ -123,10 +123,10 @@ impl<N: Networks> Method for Gan<N> {
     }
 
     fn settings(&self, config: &StudentConfig) -> Value {
-        let StudentConfig { epochs, epoch_images, batch, learning_rate, evaluate_every, gan, .. } = config;
+        let StudentConfig { epochs, epoch_images, evaluate_every, gan, .. } = config;
         json!({
-            "epochs": epochs, "epoch_images": epoch_images, "batch": batch, "learning_rate": learning_rate,
-            "evaluate_every": evaluate_every, "size": N::size(config), "constants": gan,
+            "epochs": epochs, "epoch_images": epoch_images, "evaluate_every": evaluate_every, "size": N::size(config),
+            "constants": gan,
         })
     }
 
@@ -137,12 +137,13 @@ impl<N: Networks> Method for Gan<N> {
     }
 
     fn passes(&self, config: &StudentConfig) -> Passes {
-        let StudentConfig { epochs, epoch_images, batch, evaluate_every, .. } = *config;
+        let StudentConfig { epochs, epoch_images, evaluate_every, gan: GanConstants { batch, .. }, .. } = *config;
         Passes { epochs, epoch_images, batch, evaluate_every }
     }
 
     fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
-        StudentConfig { epochs, epoch_images: 0, batch, ..config.clone() }
+        let gan = GanConstants { batch, ..config.gan.clone() };
+        StudentConfig { epochs, epoch_images: 0, gan, ..config.clone() }
     }
 
     /// Without the loss of unlabelled and generated images, the discriminator is an ordinary classifier.
@@ -182,8 +183,8 @@ impl<N: Networks> Method for Gan<N> {
 
 impl<N: Networks> Training for GanTraining<N> {
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
-        let (number, stream, rate) = (epoch.number, &mut epoch.stream, lesson.config.learning_rate);
-        let (n, pool, passes) = (lesson.config.batch, lesson.pool.len(), Gan::<N>::NEW.passes(lesson.config));
+        let (number, stream, rate) = (epoch.number, &mut epoch.stream, N::learning_rate(lesson.config));
+        let (n, pool, passes) = (lesson.config.gan.batch, lesson.pool.len(), Gan::<N>::NEW.passes(lesson.config));
         let steps = passes.steps(pool);
         let order = Order::draw(passes.images(pool), pool, lesson.labelled.len(), stream);
         let (mut sums, mut steps_since_average) = ([0.0; 2], 0);

@@ -7,18 +7,17 @@ use speed_nn::optim::Adam;
 use speed_nn::training::InvalidField;
 
 use super::{PseudoLabelsConstants, Views};
-use crate::limits::{MAX_SIZE, REFERENCE_POOL, check_epoch_images};
+
+/// Largest number of images per step. A larger number is a mistake that would only fail later, for lack of memory.
+const MAX_SIZE: usize = 1 << 16;
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PseudoLabelsConfig {
-    /// Epochs of `epoch_images` images each, the warm-up included. The learning rate falls to 0 over all of them.
+    /// Epochs of [`epoch_images`](crate::StudentConfig::epoch_images) images each, the warm-up included. The learning rate falls to 0 over all of them.
     pub epochs: u32,
-    /// Images of an epoch, independent of the size of the pool; 0: one pass over the pool.
-    #[serde(default, skip_serializing_if = "speed_core::is_default")]
-    pub epoch_images: usize,
     /// Number of epochs at the start that use only the labelled images.
     pub warmup_epochs: u32,
     /// Epoch at which the weight of the given labels reaches 0; it falls linearly from 1 at the end of the warm-up.
@@ -30,13 +29,8 @@ pub struct PseudoLabelsConfig {
     pub batch: usize,
     /// Step size of Adam at the start; it falls to 0 along a quarter of a cosine.
     pub learning_rate: f64,
-    /// Whether the network is for photographs of digits: the first convolution sees only contrasts
-    /// ([`ContrastConv`](speed_nn::layers::ContrastConv)), and every layer has twice as many channels or units.
-    pub contrast: bool,
-    /// The random views of images.
+    /// The random views of images, and the network for them.
     pub views: Views,
-    /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
-    pub evaluate_every: u32,
     /// Constants of the method, which no config changes.
     #[serde(skip)]
     pub constants: PseudoLabelsConstants,
@@ -46,15 +40,12 @@ impl Default for PseudoLabelsConfig {
     fn default() -> Self {
         Self {
             epochs: 40,
-            epoch_images: REFERENCE_POOL,
             warmup_epochs: 6,
             label_epochs: 20,
             labelled_batch: 32,
             batch: 160,
             learning_rate: 0.002,
-            contrast: false,
             views: Views::Wide,
-            evaluate_every: 5,
             constants: PseudoLabelsConstants::default(),
         }
     }
@@ -71,11 +62,9 @@ impl PseudoLabelsConfig {
         InvalidField::unless(self.label_epochs >= warmup, "pseudo_labels.label_epochs", || {
             format!("must be at least warmup_epochs = {warmup}, not {}", self.label_epochs)
         })?;
-        check_epoch_images("pseudo_labels.epoch_images", self.epoch_images)?;
         InvalidField::within("pseudo_labels.labelled_batch", self.labelled_batch, 1..=MAX_SIZE)?;
         InvalidField::within("pseudo_labels.batch", self.batch, 1..=MAX_SIZE)?;
-        InvalidField::rate("pseudo_labels.learning_rate", self.learning_rate)?;
-        InvalidField::epochs("pseudo_labels.evaluate_every", self.evaluate_every)
+        InvalidField::rate("pseudo_labels.learning_rate", self.learning_rate)
     }
 
     /// Returns the weight of the given labels at the share `done` of all steps.
@@ -101,8 +90,12 @@ impl PseudoLabelsConfig {
         self.widened(self.constants.hidden)
     }
 
+    pub(super) fn sees_contrasts(&self) -> bool {
+        self.views == Views::PhotographedDigits
+    }
+
     fn widened(&self, units: usize) -> usize {
-        if self.contrast { 2 * units } else { units }
+        if self.sees_contrasts() { 2 * units } else { units }
     }
 
     pub(super) fn adam(&self) -> Adam {

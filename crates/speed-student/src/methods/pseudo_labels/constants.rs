@@ -24,11 +24,11 @@ pub struct PseudoLabelsConstants {
     pub alignment: f64,
     /// Assumed share of wrong given labels.
     pub label_noise: f64,
-    /// Output channels of the convolutions, each followed by 2x2 pooling; twice as many for photographs.
+    /// Output channels of the convolutions, each followed by 2x2 pooling; twice as many for [`Views::PhotographedDigits`].
     pub convolutions: Vec<usize>,
     /// Side of the convolutions' kernels.
     pub kernel: usize,
-    /// Units of the hidden layer; twice as many for photographs.
+    /// Units of the hidden layer; twice as many for [`Views::PhotographedDigits`].
     pub hidden: usize,
     /// Share of the hidden units that is dropped in training.
     pub dropout: f64,
@@ -55,15 +55,18 @@ impl Default for PseudoLabelsConstants {
 
 /// The random views of images: weak ones, from which pseudo-labels are predicted, and strong ones, on which the network is trained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Views {
     /// For handwriting.
     #[default]
     Wide,
     /// For handwriting with few, mostly right labels (results/published/frontier).
     Narrow,
-    /// For photographs of digits.
+    /// For photographs.
     Photographs,
+    /// For photographs of digits: the views for photographs, and a network whose first convolution sees only contrasts
+    /// ([`ContrastConv`](speed_nn::layers::ContrastConv)), with twice as many channels or units in every layer.
+    PhotographedDigits,
 }
 
 impl Views {
@@ -71,7 +74,7 @@ impl Views {
         let (shift, bound) = match self {
             Self::Wide => (1.0, 0.1),
             Self::Narrow => (0.5, 0.05),
-            Self::Photographs => (1.0, 0.03),
+            Self::Photographs | Self::PhotographedDigits => (1.0, 0.03),
         };
         Augmentation { shift, rotation: bound, scale: bound, shear: bound, elastic: 0.0, erasures: 0, erased: 0.0 }
     }
@@ -80,7 +83,7 @@ impl Views {
         let (rotation, scale, elastic, erasures) = match self {
             Self::Wide => (0.25, 0.2, 0.7, 2),
             Self::Narrow => (0.2, 0.15, 0.5, 2),
-            Self::Photographs => (0.1, 0.1, 0.7, 1),
+            Self::Photographs | Self::PhotographedDigits => (0.1, 0.1, 0.7, 1),
         };
         Augmentation { shift: 2.0, rotation, scale, shear: scale, elastic, erasures, erased: 0.1 }
     }

@@ -27,7 +27,7 @@ pub(crate) struct PseudoLabelsNetwork {
 
 /// Returns the windows of all convolutions, or `None` if the images are too small.
 pub(super) fn windows(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<Vec<PooledWindows>> {
-    let channels = if config.contrast { 1 } else { shape.channels };
+    let channels = if config.sees_contrasts() { 1 } else { shape.channels };
     let (mut sides, mut channels) = ([shape.height, shape.width], channels);
     let mut windows = Vec::new();
     for outputs in config.convolutions() {
@@ -68,7 +68,7 @@ impl PseudoLabelsNetwork {
         };
         let flat = flat(config, shape, &windows);
         let mut layers = windows.iter().zip(config.convolutions());
-        let first = if config.contrast { layers.next() } else { None };
+        let first = if config.sees_contrasts() { layers.next() } else { None };
         let contrast = first.map(|(windows, outputs)| {
             let (weight, bias) = parameters(windows.patch_len(), outputs, 1.0);
             ContrastConv::new(*windows, weight, bias)

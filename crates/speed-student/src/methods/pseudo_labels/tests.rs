@@ -10,13 +10,11 @@ use crate::{StudentConfig, StudentMethod};
 fn the_student_learns_and_disputes_the_wrong_label() {
     let pseudo_labels = PseudoLabelsConfig {
         epochs: 20,
-        epoch_images: 0,
         warmup_epochs: 4,
         label_epochs: 8,
         labelled_batch: 8,
         batch: 20,
         learning_rate: 0.005,
-        evaluate_every: 2,
         constants: PseudoLabelsConstants {
             average_rate: 0.05,
             convolutions: vec![6],
@@ -26,7 +24,7 @@ fn the_student_learns_and_disputes_the_wrong_label() {
         },
         ..PseudoLabelsConfig::default()
     };
-    let config = StudentConfig { pseudo_labels, ..StudentConfig::default() };
+    let config = StudentConfig { epoch_images: 0, evaluate_every: 2, pseudo_labels, ..StudentConfig::default() };
     let mut data = Data::new(ImageShape { channels: 3, height: 10, width: 12 }, 200, 100);
     data.labelled[5].1 = 2;
     let outcome = run(StudentMethod::PSEUDO_LABELS, &config, &data, 1, None).0.expect("a training");

@@ -95,39 +95,33 @@ impl Method for PseudoLabels {
     }
 
     fn settings(&self, config: &StudentConfig) -> Value {
-        let settings = &config.pseudo_labels;
-        // Equal frequencies were once the only ones.
-        if config.prior.is_uniform() {
-            json!([settings, settings.constants])
-        } else {
-            json!([settings, settings.constants, config.prior])
-        }
+        let StudentConfig { epoch_images, evaluate_every, prior, pseudo_labels, .. } = config;
+        json!([epoch_images, evaluate_every, prior, pseudo_labels, pseudo_labels.constants])
     }
 
     fn passes(&self, config: &StudentConfig) -> Passes {
-        let PseudoLabelsConfig { epochs, epoch_images, batch, evaluate_every, .. } = config.pseudo_labels;
+        let PseudoLabelsConfig { epochs, batch, .. } = config.pseudo_labels;
+        let StudentConfig { epoch_images, evaluate_every, .. } = *config;
         Passes { epochs, epoch_images, batch, evaluate_every }
     }
 
     fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
         let settings = config.pseudo_labels.clone();
-        let short = PseudoLabelsConfig { epochs, epoch_images: 0, warmup_epochs: 1, label_epochs: epochs, ..settings };
-        let pseudo_labels = PseudoLabelsConfig { batch, ..short };
-        StudentConfig { pseudo_labels, ..config.clone() }
+        let pseudo_labels = PseudoLabelsConfig { epochs, warmup_epochs: 1, label_epochs: epochs, batch, ..settings };
+        StudentConfig { epoch_images: 0, pseudo_labels, ..config.clone() }
     }
 
     /// Never leaves the warm-up, so there are no pseudo-labels.
     fn labelled_only(&self, config: &StudentConfig, pool: usize) -> Option<StudentConfig> {
         let (settings, epoch_images) = (config.pseudo_labels.clone(), self.passes(config).images(pool));
         let epochs = settings.epochs;
-        let pseudo_labels =
-            PseudoLabelsConfig { warmup_epochs: epochs, label_epochs: epochs, epoch_images, ..settings };
-        Some(StudentConfig { pseudo_labels, ..config.clone() })
+        let pseudo_labels = PseudoLabelsConfig { warmup_epochs: epochs, label_epochs: epochs, ..settings };
+        Some(StudentConfig { epoch_images, pseudo_labels, ..config.clone() })
     }
 
     fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize {
         let settings = &config.pseudo_labels;
-        let (mut channels, mut values) = (if settings.contrast { 1 } else { shape.channels }, 0_usize);
+        let (mut channels, mut values) = (if settings.sees_contrasts() { 1 } else { shape.channels }, 0_usize);
         let convolutions = settings.convolutions();
         for &outputs in &convolutions {
             let kernel = settings.constants.kernel * settings.constants.kernel;

@@ -40,8 +40,8 @@ impl Traced for Convolutional {
 fn tiny() -> Trace {
     let convolutional =
         ConvolutionalConstants { channels: vec![6, 8], generator: vec![10, 8, 6], ..Default::default() };
-    let gan = GanConstants { latent: 6, initial_images: 60, convolutional, ..Default::default() };
-    let config = StudentConfig { batch: 12, learning_rate: 3e-4, gan, ..StudentConfig::default() };
+    let gan = GanConstants { batch: 12, latent: 6, initial_images: 60, convolutional, ..Default::default() };
+    let config = StudentConfig { gan, ..StudentConfig::default() };
     record::<Convolutional>(&config, ImageShape { channels: 3, height: 14, width: 12 }, 4, false)
 }
 
@@ -56,8 +56,8 @@ fn write_peer_traces() {
     let folder = std::path::PathBuf::from(std::env::var_os("SPEED_TRACE").expect("SPEED_TRACE names a folder"));
     on_vectors(tiny).write(&folder.join("conv-student-tiny"));
     // The paper's networks; convolutions in float64 are slow.
-    let gan = GanConstants { initial_images: 50, ..Default::default() };
-    let config = StudentConfig { batch: 10, learning_rate: 3e-4, gan, ..StudentConfig::default() };
+    let gan = GanConstants { batch: 10, initial_images: 50, ..Default::default() };
+    let config = StudentConfig { gan, ..StudentConfig::default() };
     let shape = ImageShape { channels: 3, height: 32, width: 32 };
     record::<Convolutional>(&config, shape, 10, true).write(&folder.join("conv-student"));
 }

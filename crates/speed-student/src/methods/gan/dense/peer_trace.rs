@@ -36,13 +36,14 @@ impl Traced for Dense {
 /// Small networks of every kind of layer.
 fn tiny() -> Trace {
     let gan = GanConstants {
+        batch: 20,
         discriminator: vec![24, 16, 12],
         generator: vec![14, 12],
         latent: 6,
         initial_images: 60,
         ..GanConstants::default()
     };
-    let config = StudentConfig { batch: 20, gan, ..StudentConfig::default() };
+    let config = StudentConfig { gan, ..StudentConfig::default() };
     record::<Dense>(&config, ImageShape { channels: 1, height: 6, width: 6 }, 4, false)
 }
 
