@@ -11,7 +11,7 @@
 //! `labels=FILE` is the labels.csv of a stage `aggregate-...` of a run. Pool and test images are then as in the
 //! experiment: the first 9000 test images and the last 1000.
 //!
-//! `first=1 seeds=2` set the seeds; every other key is a setting of the student, for example `batch=100` or
+//! `first=1 seeds=2` set the seeds; every other key is one of `student.pseudo_labels`, for example `batch=100` or
 //! `constants.label_noise=0.1`.
 #![expect(clippy::print_stdout, reason = "the program prints a table")]
 

@@ -235,7 +235,7 @@ pub(crate) struct StudentTrainOptions {
     /// report; the model does not depend on it
     #[arg(long, value_name = "P", requires = "test", default_value_t = EVEN)]
     threshold: f64,
-    /// Epochs of 9000 images each [default: 40 for pseudo-labels, 100 for the GANs]
+    /// Epochs of student.epoch_images images each [default: 40 for pseudo-labels, 100 for the GANs]
     #[arg(long, value_name = "N", conflicts_with = "encoder")]
     epochs: Option<NonZeroU32>,
     /// Change a key of [student], or with --encoder of [features] (configs/default.toml), for example --set student.method=gan

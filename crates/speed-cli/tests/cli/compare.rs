@@ -46,7 +46,7 @@ fn two_runs_and_the_paper() {
 #[test]
 fn published_runs_and_the_paper() {
     let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
-    let compare = ["compare", "7464472b0140", "f109de3cbcaf", "--results", published, "--paper"];
+    let compare = ["compare", "d856c194233c", "8f583f0dae24", "--results", published, "--paper"];
     let text = Workplace::new("").succeeds(&compare);
     let students = ["Row tau = 0.7", "96.90 ± 1.15 (3)", "97.43 ± 0.93 (3)", "96.06 ± 2.61"];
     contains(&text, &students);

@@ -74,6 +74,7 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
     let printed = place.succeeds("run config.toml --set table.baselines=true");
     let run = place.run_folder("results", "tiny");
     assert!(printed.contains("5 teachers, ") && !printed.contains("plurality"), "{printed}");
+    assert!(printed.contains("ε data-independent") && !printed.contains("HE = clear"), "{printed}");
     let text = fs::read_to_string(run.join("tables/report.md")).expect("a report");
     assert!(text.contains("NOT FOR PUBLICATION") && !text.contains("plurality"), "{text}");
     #[cfg(unix)]

@@ -314,10 +314,11 @@ impl Report {
         self.table_of(|column| !column.is_measured, Column::cell)
     }
 
-    /// Returns the most important columns of the table. A row with noise but without a data-independent epsilon is
+    /// Returns the most important columns of the table, as [`table_for_anyone`](Self::table_for_anyone) has them. A row with noise but without a data-independent epsilon is
     /// marked.
     pub fn summary(&self) -> Table {
-        self.table_of(|column| column.is_in_summary(self), Column::summary_cell)
+        let may_show = |column: &Column| column.is_public || !self.is_protected();
+        self.table_of(|column| column.is_in_summary(self) && may_show(column), Column::summary_cell)
     }
 
     pub(crate) fn table_with_times(&self) -> Table {
