@@ -54,7 +54,7 @@ pub use error::DataError;
 pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};
 pub use files::{Facts, class_names, load, load_svhn_like};
 pub use images::Images;
-pub use places::locate;
+pub use places::{folder_of_environment, locate};
 pub use shape::ImageShape;
 pub use split::Split;
 

@@ -20,8 +20,12 @@ const DEFAULT: &str = "datasets";
 /// If the dataset is unknown, or [`DataError::NotFound`] with every directory searched and instructions to get the
 /// files.
 pub fn locate(name: &str, explicit: Option<&Path>) -> Result<PathBuf, DataError> {
-    let variable = env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    locate_in(name, places(explicit, variable))
+    locate_in(name, places(explicit, folder_of_environment()))
+}
+
+/// Returns the directory in the environment variable `SPEED_DATASETS`; `None` if it is not set or empty.
+pub fn folder_of_environment() -> Option<PathBuf> {
+    env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn places(explicit: Option<&Path>, variable: Option<PathBuf>) -> Vec<PathBuf> {

@@ -75,8 +75,7 @@ struct StepReport<'a> {
 impl<'a> Submission<'a> {
     fn new(options: &'a SubmitOptions, sweep: &'a Sweep, results: &'a Path) -> Result<Self, Failure> {
         let (config, steps, is_sweep) = (sweep.first(), Steps::new(sweep, results), !sweep.is_plain());
-        let datasets =
-            options.experiment.datasets.clone().or_else(|| std::env::var_os("SPEED_DATASETS").map(PathBuf::from));
+        let datasets = options.experiment.datasets.clone().or_else(speed_data::folder_of_environment);
         let datasets = datasets.map(|folder| absolute(&folder)).transpose()?;
         let folder = steps.folder().to_path_buf();
         let mut run_options = vec!["--results".to_owned(), text(results)?];
