@@ -41,6 +41,10 @@ impl RoundFile {
 
     fn build(terms: &Terms, noise_bound: u64, key: KeyId) -> Result<Self, Refused> {
         let Terms { name, roster, classes, noise, .. } = terms.clone();
+        let (found, max) = (classes.len(), Encoding::MAX_OUTCOMES);
+        if found > max {
+            return Err(Refused::usage(format!("{found} classes, expected at most {max}")));
+        }
         Ok(Self { name, round: terms.round(noise_bound)?, classes, roster, key, noise })
     }
 
@@ -498,6 +502,17 @@ mod tests {
         ] {
             refused(&text, from, to, words);
         }
+    }
+
+    #[test]
+    fn more_classes_than_an_answer_can_name_are_refused() {
+        let of = |classes| {
+            let noise = PrivacyNoise::of_coins(4, 250).expect("valid");
+            let classes = Classes::numbered(classes).expect("classes");
+            build(&Terms { classes, threshold: None, ..terms_with(noise) })
+        };
+        assert!(of(128).is_ok());
+        assert_eq!(of(129).expect_err("refused").to_string(), "129 classes, expected at most 128");
     }
 
     #[test]

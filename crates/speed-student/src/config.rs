@@ -27,8 +27,8 @@ impl StudentMethod {
 
 /// Settings of the student.
 ///
-/// `epoch_images` and `evaluate_every` hold for all methods except `linear`. `epochs` belongs to the GANs and `size` to the convolutional
-/// GAN; other methods may read them too.
+/// `epoch_images` and `evaluate_every` hold for all methods except `linear`. `epochs` belongs to the GANs and `size` to the
+/// convolutional GAN; other methods may read them too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {

@@ -53,6 +53,7 @@ impl Method for LabelsOnly {
         Passes { epochs, epoch_images: 1, batch: 1, evaluate_every }
     }
 
+    /// A step uses all labels, whatever the batch.
     fn trial(&self, config: &StudentConfig, epochs: u32, _batch: usize) -> StudentConfig {
         StudentConfig { epochs, ..config.clone() }
     }

@@ -16,7 +16,7 @@ use crate::error::ExperimentError;
 use crate::report::{EncoderFacts, MAX_CLASS_NAME, check_class_names};
 
 /// The version of the description's format.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The description of a model: everything but its weights that a prediction needs, and the origin of the model.
 // The checksum of a file covers the serialised form, so a new field needs a new format version.

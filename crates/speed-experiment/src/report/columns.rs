@@ -314,8 +314,8 @@ impl Report {
         self.table_of(|column| !column.is_measured, Column::cell)
     }
 
-    /// Returns the most important columns of the table, as [`table_for_anyone`](Self::table_for_anyone) has them. A row with noise but without a data-independent epsilon is
-    /// marked.
+    /// Returns the most important columns of [`table_for_anyone`](Self::table_for_anyone). A row with noise but without a
+    /// data-independent epsilon is marked.
     pub fn summary(&self) -> Table {
         let may_show = |column: &Column| column.is_public || !self.is_protected();
         self.table_of(|column| column.is_in_summary(self) && may_show(column), Column::summary_cell)

@@ -178,7 +178,7 @@ fn published_reports_are_read_and_compared() {
     if !results.join("README.md").exists() {
         return;
     }
-    let runs = ["98289c3ec086", "8f583f0dae24", "1227a599e7e8", "25ad1a88584f", "37055e8971f0", "9a9962d82ec1"];
+    let runs = ["98289c3ec086", "8f583f0dae24", "1227a599e7e8", "25ad1a88584f", "37055e8971f0", "5c0a4e961612"];
     let read = |id: &str| {
         let folder = crate::find_run(results, Path::new(id)).expect(id);
         (id.to_owned(), read_report(&folder).expect(id))

@@ -190,8 +190,7 @@ impl Method for Linear {
     }
 
     fn settings(&self, config: &StudentConfig) -> Value {
-        // Equal frequencies were once the only ones.
-        if config.prior.is_uniform() { json!({}) } else { json!({ "prior": config.prior }) }
+        json!({ "prior": config.prior })
     }
 
     fn passes(&self, _: &StudentConfig) -> Passes {
@@ -359,14 +358,6 @@ mod tests {
         };
         let (equal, given) = (rare(ClassPrior::Uniform), rare(ClassPrior::Given(vec![0.95, 0.05])));
         assert!(given.abs_diff(20) < equal.abs_diff(20), "{equal} and {given} of 400, of which 20 are rare");
-    }
-
-    #[test]
-    fn an_equal_prior_is_not_in_the_identity_of_a_training() {
-        let config = StudentConfig::default();
-        assert_eq!(Linear.settings(&config), json!({}));
-        let given = StudentConfig { prior: ClassPrior::Given(vec![0.5, 0.5]), ..config };
-        assert_eq!(Linear.settings(&given), json!({ "prior": [0.5, 0.5] }));
     }
 
     #[test]

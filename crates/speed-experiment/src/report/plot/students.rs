@@ -97,8 +97,7 @@ impl Report {
             let of_method = students.iter().filter(|(_, other)| *other == method);
             series.extend(of_method.map(|(student, _)| line(&name, Line::Plain, student, |epoch| epoch.average)));
         }
-        let hidden =
-            if below == 0 { String::new() } else { format!(" (not drawn: {below} below {least:.1} %)") };
+        let hidden = if below == 0 { String::new() } else { format!(" (not drawn: {below} below {least:.1} %)") };
         Chart {
             title: format!("{}: accuracy of every student by epoch", self.experiment),
             x: Axis::new(format!("epoch{hidden}")),

@@ -16,7 +16,8 @@ const MAX_SIZE: usize = 1 << 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PseudoLabelsConfig {
-    /// Epochs of [`epoch_images`](crate::StudentConfig::epoch_images) images each, the warm-up included. The learning rate falls to 0 over all of them.
+    /// Epochs of [`epoch_images`](crate::StudentConfig::epoch_images) images each, the warm-up included. The learning rate
+    /// falls to 0 over all of them.
     pub epochs: u32,
     /// Number of epochs at the start that use only the labelled images.
     pub warmup_epochs: u32,
