@@ -91,7 +91,7 @@ fn foreign_files_are_refused_by_name() {
     let model = model(StudentMethod::PSEUDO_LABELS);
     assert!(
         refused(&with_description(&model, |description| description.format = 1))
-            .contains("expected model format 2, found 1")
+            .contains("expected model format 3, found 1")
     );
     assert!(refused(&with_description(&model, |description| description.shape[0] = 2)).contains("1 or 3 channels"));
     assert!(refused(&with_description(&model, |description| description.classes.clear())).contains("1 to 256 classes"));
