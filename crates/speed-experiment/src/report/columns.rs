@@ -314,7 +314,7 @@ impl Report {
         self.table_of(|column| !column.is_measured, Column::cell)
     }
 
-    /// Returns the most important columns of [`table_for_anyone`](Self::table_for_anyone). A row with noise but without a
+    /// Returns the most important columns; with real noise, the public ones only. A row with noise but without a
     /// data-independent epsilon is marked.
     pub fn summary(&self) -> Table {
         let may_show = |column: &Column| column.is_public || !self.is_protected();
