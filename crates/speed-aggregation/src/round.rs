@@ -122,9 +122,9 @@ impl Round {
     ///
     /// # Errors
     /// If there are too many queries or values; if the minimum number of teachers is 0 or exceeds their number; if no
-    /// noisy count, or every one, is below the threshold; if a check has no threshold; if "no answer" makes one outcome too many; if the noise is not
-    /// an integer; if those who add it cannot share its coins; or if each teacher's coins are odd and there is a
-    /// threshold.
+    /// noisy count, or every one, is below the threshold; if a check has no threshold; if an answer cannot name every
+    /// outcome; if the noise is not an integer; if those who add it cannot share its coins; or if each teacher's coins are
+    /// odd and there is a threshold.
     pub fn new(spec: RoundSpec) -> Result<Self, RoundError> {
         let (queries, classes) = (spec.shape.queries(), spec.shape.classes());
         if queries > Self::MAX_QUERIES {
@@ -152,6 +152,7 @@ impl Round {
             BinomialShare::new(coins, round.sharers())?;
         }
         round.check_threshold()?;
+        round.check_outcomes()?;
         Ok(round)
     }
 
@@ -205,11 +206,15 @@ impl Round {
         if let Some(noise) = self.noise() {
             noise.check_threshold(self.spec.shape.teachers())?;
         }
-        let classes = self.spec.shape.classes();
-        if classes >= Outcomes::MAX {
-            let max = Outcomes::MAX;
-            let text = format!("{classes} classes and \"no answer\": an answer has room for {max} outcomes");
-            return Err(RoundError(text));
+        Ok(())
+    }
+
+    /// Checks that an answer can name every outcome.
+    fn check_outcomes(&self) -> Result<(), RoundError> {
+        let (classes, max) = (self.spec.shape.classes(), Outcomes::MAX);
+        let (more, words) = if self.spec.threshold.is_some() { (1, " and \"no answer\"") } else { (0, "") };
+        if classes + more > max {
+            return Err(RoundError(format!("{classes} classes{words}: an answer has room for {max} outcomes")));
         }
         Ok(())
     }

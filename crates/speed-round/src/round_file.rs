@@ -41,10 +41,6 @@ impl RoundFile {
 
     fn build(terms: &Terms, noise_bound: u64, key: KeyId) -> Result<Self, Refused> {
         let Terms { name, roster, classes, noise, .. } = terms.clone();
-        let (found, max) = (classes.len(), Encoding::MAX_OUTCOMES);
-        if found > max {
-            return Err(Refused::usage(format!("{found} classes, expected at most {max}")));
-        }
         Ok(Self { name, round: terms.round(noise_bound)?, classes, roster, key, noise })
     }
 
@@ -512,7 +508,8 @@ mod tests {
             build(&Terms { classes, threshold: None, ..terms_with(noise) })
         };
         assert!(of(128).is_ok());
-        assert_eq!(of(129).expect_err("refused").to_string(), "129 classes, expected at most 128");
+        let refused = of(129).expect_err("refused").to_string();
+        assert_eq!(refused, "129 classes: an answer has room for 128 outcomes");
     }
 
     #[test]

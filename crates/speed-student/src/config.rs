@@ -44,7 +44,7 @@ pub struct StudentConfig {
     /// The size of the convolutional GAN's networks.
     pub size: GanSize,
     /// The class frequencies towards which pseudo-labels and `linear` draw their predictions for the pool.
-    #[serde(default, skip_serializing_if = "ClassPrior::is_uniform")]
+    #[serde(default, skip_serializing_if = "speed_core::is_default")]
     pub prior: ClassPrior,
     /// Settings of the method on pseudo-labels.
     pub pseudo_labels: PseudoLabelsConfig,

@@ -53,10 +53,6 @@ impl ClassPrior {
         })
     }
 
-    pub(crate) fn is_uniform(&self) -> bool {
-        *self == Self::Uniform
-    }
-
     /// Returns the frequency of each class, given the labels and their doubts; `None` if all are equal.
     pub(crate) fn frequencies(
         &self,

@@ -317,8 +317,7 @@ impl Report {
     /// Returns the most important columns; with real noise, the public ones only. A row with noise but without a
     /// data-independent epsilon is marked.
     pub fn summary(&self) -> Table {
-        let may_show = |column: &Column| column.is_public || !self.is_protected();
-        self.table_of(|column| column.is_in_summary(self) && may_show(column), Column::summary_cell)
+        self.table_of(|column| column.is_in_summary(self) && self.is_for_anyone(column), Column::summary_cell)
     }
 
     pub(crate) fn table_with_times(&self) -> Table {
@@ -327,7 +326,11 @@ impl Report {
 
     /// Returns the public columns with the homomorphic times; all columns if no answers are protected.
     pub(crate) fn table_for_anyone(&self) -> Table {
-        self.table_of(|column| column.is_public || !self.is_protected(), Column::cell)
+        self.table_of(|column| self.is_for_anyone(column), Column::cell)
+    }
+
+    fn is_for_anyone(&self, column: &Column) -> bool {
+        column.is_public || !self.is_protected()
     }
 
     /// Returns the columns that are shown and have a value in a row.

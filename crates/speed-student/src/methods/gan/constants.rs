@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Constants of both GANs. The default is the paper's published code, except for `average_rate`. No config
-/// changes them.
+/// Constants of both GANs. The default is the paper's published code, except for `average_rate`. No config changes them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GanConstants {
     /// Images of each kind (labelled, unlabelled, generated) per step, at least two: batch norm over a single generated image
@@ -63,7 +62,8 @@ pub enum GanSize {
     /// As in the paper's published code.
     #[default]
     Paper,
-    /// A quarter of the discriminator's channels and an eighth of the generator's, and a step size of 0.001, for experiments in minutes.
+    /// A quarter of the discriminator's channels and an eighth of the generator's, and a step size of 0.001, for experiments in
+    /// minutes.
     Small,
 }
 
