@@ -34,7 +34,6 @@ mod shards;
 mod submit;
 mod sweep;
 mod terminal;
-mod truth;
 mod unequal;
 mod unit;
 mod unlabelled;

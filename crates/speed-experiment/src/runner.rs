@@ -149,7 +149,7 @@ fn in_run<T>(
 fn check_inputs(config: &Config, streams: &Streams, images: Option<&Images>) -> Result<usize, ExperimentError> {
     let classes = planned_classes(config, images.map(|images| images.pool.classes()))?;
     Truth::for_run(config, images)?.map(|truth| truth.check(classes)).transpose()?;
-    select_queries(config, streams, images)?;
+    select_queries(config, streams)?;
     Ok(classes)
 }
 

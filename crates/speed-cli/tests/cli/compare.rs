@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::cli::common::{Workplace, contains, entries, has};
+use crate::cli::common::{Workplace, contains, entries, has, read_json};
 
 /// True labels instead of votes, and two small students: a very short run.
 pub(crate) const SMALL: &str = r#"
@@ -26,6 +26,9 @@ row = [
 fn two_runs_and_the_paper() {
     let place = Workplace::finished(SMALL);
     let first = place.run_folder("results", "small");
+    assert_eq!(read_json(&first.join("stages/aggregate-non-private/aggregate.json"))["label_accuracy"], 1.0);
+    let report = fs::read_to_string(first.join("tables/report.md")).expect("a report");
+    assert!(report.contains("True labels of") && !report.contains("teachers ("), "{report}");
     place.succeeds("run config.toml --set seed=4 --set student.epochs=3");
     let first = first.to_str().expect("a path");
     let runs = entries(&place.path("results/small")).into_iter();

@@ -31,8 +31,6 @@ pub enum QuerySelection {
     Random,
     /// The first pool images.
     First,
-    /// Equal numbers of every class, by the pool's true labels and the seed.
-    Balanced,
     /// Indices from an `.npy` file.
     File,
     /// The clusters of the pool's map, as many as there are queries.
@@ -50,9 +48,6 @@ impl QueriesConfig {
     }
 
     pub(super) fn check(&self, data: &DataConfig) -> Result<(), Fault> {
-        if let (QuerySelection::Balanced, Some(reason)) = (self.selection, data.without_truth()) {
-            return refuse("queries.selection", format!("{reason} to choose by"));
-        }
         let is_clusters = self.selection == QuerySelection::Clusters;
         if is_clusters && data.source == DataSource::None {
             return refuse("queries.selection", "data.source = \"none\" has no images to divide into clusters");

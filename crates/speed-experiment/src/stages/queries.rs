@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
 use speed_core::random::Streams;
@@ -10,7 +9,6 @@ use speed_core::{VoteShape, Votes, VotesError, group_answer, most_frequent};
 
 use super::complete::complete;
 use super::context::Context;
-use super::images::Images;
 use super::kind::Kind;
 use super::map::MappedPool;
 use super::stage::{Stage, StageFacts};
@@ -129,16 +127,11 @@ fn parse_groups(text: &str, count: usize, pool: usize) -> Option<Vec<Vec<usize>>
 
 /// Selects queries that are single images, without a map: pool indices, in the order of the answers. Returns `None` if the map
 /// determines them.
-pub(crate) fn select(
-    config: &Config,
-    streams: &Streams,
-    images: Option<&Images>,
-) -> Result<Option<Vec<usize>>, ExperimentError> {
+pub(crate) fn select(config: &Config, streams: &Streams) -> Result<Option<Vec<usize>>, ExperimentError> {
     let (count, pool) = (config.queries.count, config.data.pool_images);
     Ok(Some(match config.queries.selection {
         Selection::First => (0..count).collect(),
         Selection::Random => sample(&mut streams.stream("queries", 0), pool, count).into_vec(),
-        Selection::Balanced => balanced(streams, images, count)?,
         Selection::File => npy::read_indices(Path::new(&config.queries.file), count, pool)?,
         Selection::Clusters => return Ok(None),
     }))
@@ -149,33 +142,11 @@ pub(crate) fn chosen(remains: &StageRemains, config: &Config) -> Option<Queries>
     Queries::read(&|file| remains.folder().join(file), config).ok()
 }
 
-/// Selects `count` images of the pool in a seeded order: equally many of each class, with the remainder spread over the
-/// first classes.
-fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<Vec<usize>, ExperimentError> {
-    let Some(Images { pool, .. }) = images else {
-        return Err(ExperimentError::fault("queries.selection = \"balanced\" needs images with labels"));
-    };
-    let mut order: Vec<usize> = (0..pool.len()).collect();
-    order.shuffle(&mut streams.stream("queries", 0));
-    let mut chosen = Vec::with_capacity(count);
-    for class in 0..pool.classes() {
-        let wanted = count / pool.classes() + usize::from(class < count % pool.classes());
-        let of_class = order.iter().copied().filter(|&image| usize::from(pool.label(image)) == class);
-        chosen.extend(of_class.take(wanted));
-    }
-    if chosen.len() < count {
-        let (found, classes) = (chosen.len(), pool.classes());
-        let fault = format!("the pool has only {found} images for {count} queries of {classes} classes");
-        return Err(ExperimentError::fault(format_args!("queries.selection = \"balanced\": {fault}")));
-    }
-    Ok(chosen)
-}
-
 pub(super) static QUERY_SELECTION: Kind = Kind::new(
     KIND,
     |_, _| true,
     |context, node, outputs| {
-        let selected = select(context.config, &context.streams, context.images())?;
+        let selected = select(context.config, &context.streams)?;
         let source = match (&selected, outputs.find::<MappedPool>()) {
             (None, Some(map)) => QuerySource::Map(map),
             (selected, _) => QuerySource::Images(selected.as_deref().unwrap_or_default()),
