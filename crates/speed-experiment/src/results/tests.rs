@@ -192,6 +192,22 @@ fn published_reports_are_read_and_compared() {
     assert!(!comparison.to_text(None).contains("NaN"));
 }
 
+#[test]
+fn the_published_gans_of_500_epochs_begin_as_those_of_200() {
+    let published = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/published"));
+    let [Ok(short), Ok(long)] = ["mnist/d856c194233c", "mnist-500-epochs/8f583f0dae24"]
+        .map(|run| std::fs::read_to_string(published.join(run).join("tables/epochs.csv")))
+    else {
+        return;
+    };
+    let short: Vec<&str> = short.lines().skip(1).collect();
+    let shared = |line: &str| {
+        let key = line.splitn(3, ',').take(2).collect::<Vec<_>>().join(",") + ",";
+        short.iter().filter(|other| other.starts_with(&key)).map(|other| assert_eq!(*other, line)).count()
+    };
+    assert_eq!(long.lines().skip(1).map(shared).sum::<usize>(), 6 * 40);
+}
+
 /// Returns a published report, or `None` in a package of this crate alone.
 fn published() -> Option<Report> {
     let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/published/mnist-times/98289c3ec086");
