@@ -21,11 +21,11 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
 ];
 
-/// Largest number of series with a legend inside the chart, and the height of a legend entry below it in pixels.
-const INSIDE: usize = 3;
+/// Height of an entry of the legend in pixels.
 const ENTRY: u32 = 18;
 
 const FAINT: RGBColor = RGBColor(176, 176, 176);
+const ASYMPTOTE: Stroke = Stroke { colour: RGBColor(110, 110, 110), width: 1, is_dashed: true };
 /// Relative difference below which values count as equal, because sums in different orders round differently.
 const SAME: f64 = 1e-9;
 
@@ -101,22 +101,19 @@ impl Chart {
     pub fn to_svg(&self) -> Option<String> {
         let mut svg = String::new();
         {
-            let names = self.names();
-            let below =
-                if names.len() > INSIDE { ENTRY * u32::try_from(names.len().div_ceil(2)).ok()? + 14 } else { 0 };
+            let entries = self.legend();
+            let below = ENTRY * u32::try_from(entries.len().div_ceil(2)).ok()? + 14;
             let area = SVGBackend::with_string(&mut svg, (SIZE.0, SIZE.1 + below)).into_drawing_area();
             area.fill(&WHITE).ok()?;
             let (above, legend) = area.split_vertically(SIZE.1);
-            self.draw(&above, below == 0)?;
-            if below > 0 {
-                self.draw_legend(&legend, &names)?;
-            }
+            self.draw(&above)?;
+            draw_legend(&legend, &entries)?;
             area.present().ok()?;
         }
         Some(named(&svg, &self.title))
     }
 
-    fn draw(&self, area: &Area<'_>, has_legend: bool) -> Option<()> {
+    fn draw(&self, area: &Area<'_>) -> Option<()> {
         let points = self.drawn();
         let limit = self.asymptote.iter().map(|(value, _)| [*value; 2]).filter(|[value, _]| self.y.has(*value));
         let x = self.x.range(points.iter().flatten().map(|point| [point.x, point.x]))?;
@@ -134,26 +131,20 @@ impl Chart {
         mesh.x_desc(&self.x.title).y_desc(&self.y.title).axis_desc_style((FONT, 15)).label_style((FONT, 13));
         mesh.x_label_formatter(&along).y_label_formatter(&up);
         mesh.draw().ok()?;
-        if let Some((value, name)) = &self.asymptote {
+        if let Some((value, _)) = &self.asymptote {
             let line = [(x.0, self.y.place(*value)), (x.1, self.y.place(*value))];
-            let grey = RGBColor(110, 110, 110);
-            let drawn = chart.draw_series(DashedLineSeries::new(line, 4, 3, grey.stroke_width(1))).ok()?;
-            drawn.label(name).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], grey));
+            let style = ASYMPTOTE.colour.stroke_width(ASYMPTOTE.width);
+            chart.draw_series(DashedLineSeries::new(line, 4, 3, style)).ok()?;
         }
-        for (index, (series, points)) in self.series.iter().zip(&points).enumerate() {
+        for (series, points) in self.series.iter().zip(&points) {
             let Stroke { colour, width, is_dashed } = self.stroke(series);
             let place = |point: &Point| (self.x.place(point.x), self.y.place(point.y));
             let line = points.iter().map(place);
             let style = colour.stroke_width(width);
-            let drawn = match is_dashed {
+            match is_dashed {
                 true => chart.draw_series(DashedLineSeries::new(line, 6, 4, style)).ok()?,
                 false => chart.draw_series(LineSeries::new(line, style)).ok()?,
             };
-            if self.series[..index].iter().all(|other| other.name != series.name) {
-                drawn
-                    .label(&series.name)
-                    .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(width)));
-            }
             if series.line == Line::Marked {
                 chart.draw_series(points.iter().map(|point| Circle::new(place(point), 4, colour.filled()))).ok()?;
             }
@@ -164,30 +155,14 @@ impl Chart {
             });
             chart.draw_series(bars).ok()?;
         }
-        if !has_legend {
-            return Some(());
-        }
-        let mut legend = chart.configure_series_labels();
-        legend.position(self.emptiest_corner(&points, x, y)).label_font((FONT, 13));
-        legend.background_style(WHITE.mix(0.85)).border_style(RGBColor(200, 200, 200));
-        legend.draw().ok()
+        Some(())
     }
 
-    /// Draws the names of many series below the chart, in two columns.
-    fn draw_legend(&self, area: &Area<'_>, names: &[&str]) -> Option<()> {
-        let half = i32::try_from(SIZE.0 / 2).ok()?;
-        for (place, name) in names.iter().enumerate() {
-            let series = self.series.iter().find(|series| series.name == *name)?;
-            let Stroke { colour, width, is_dashed } = self.stroke(series);
-            let (column, row) = (i32::try_from(place % 2).ok()?, i32::try_from(place / 2).ok()?);
-            let (x, y) = (24 + column * (half - 24), 8 + row * i32::try_from(ENTRY).ok()?);
-            let lines = if is_dashed { vec![(x, x + 8), (x + 12, x + 20)] } else { vec![(x, x + 20)] };
-            for (from, to) in lines {
-                area.draw(&PathElement::new([(from, y), (to, y)], colour.stroke_width(width))).ok()?;
-            }
-            area.draw_text(name, &(FONT, 13).into_font().color(&BLACK), (x + 28, y - 7)).ok()?;
-        }
-        Some(())
+    /// Returns the name and stroke of each series, and of the asymptote.
+    fn legend(&self) -> Vec<(&str, Stroke)> {
+        let of_name = |name| self.series.iter().find(|series| series.name == name).map(|series| self.stroke(series));
+        let series = self.names().into_iter().filter_map(|name| Some((name, of_name(name)?)));
+        series.chain(self.asymptote.iter().map(|(_, name)| (name.as_str(), ASYMPTOTE))).collect()
     }
 
     fn names(&self) -> Vec<&str> {
@@ -211,24 +186,21 @@ impl Chart {
         let is_there = |point: &&Point| self.x.has(point.x) && self.y.has(point.y);
         self.series.iter().map(|series| series.points.iter().filter(is_there).copied().collect()).collect()
     }
+}
 
-    /// Returns the corner with the fewest points, for the legend.
-    fn emptiest_corner(&self, points: &[Vec<Point>], x: (f64, f64), y: (f64, f64)) -> SeriesLabelPosition {
-        let corner = |right: bool, upper: bool| {
-            let is_there = |point: &&Point| {
-                let half = |value: f64, (low, high): (f64, f64)| value > f64::midpoint(low, high);
-                half(self.x.place(point.x), x) == right && half(self.y.place(point.y), y) == upper
-            };
-            points.iter().flatten().filter(is_there).count()
-        };
-        let corners = [
-            (corner(false, true), SeriesLabelPosition::UpperLeft),
-            (corner(true, true), SeriesLabelPosition::UpperRight),
-            (corner(true, false), SeriesLabelPosition::LowerRight),
-            (corner(false, false), SeriesLabelPosition::LowerLeft),
-        ];
-        corners.into_iter().min_by_key(|(count, _)| *count).map_or(SeriesLabelPosition::UpperLeft, |(_, corner)| corner)
+/// Draws the legend below the chart, where it hides no point, in two columns.
+fn draw_legend(area: &Area<'_>, entries: &[(&str, Stroke)]) -> Option<()> {
+    let half = i32::try_from(SIZE.0 / 2).ok()?;
+    for (place, (name, Stroke { colour, width, is_dashed })) in entries.iter().enumerate() {
+        let (column, row) = (i32::try_from(place % 2).ok()?, i32::try_from(place / 2).ok()?);
+        let (x, y) = (24 + column * (half - 24), 8 + row * i32::try_from(ENTRY).ok()?);
+        let lines = if *is_dashed { vec![(x, x + 8), (x + 12, x + 20)] } else { vec![(x, x + 20)] };
+        for (from, to) in lines {
+            area.draw(&PathElement::new([(from, y), (to, y)], colour.stroke_width(*width))).ok()?;
+        }
+        area.draw_text(name, &(FONT, 13).into_font().color(&BLACK), (x + 28, y - 7)).ok()?;
     }
+    Some(())
 }
 
 impl Point {
