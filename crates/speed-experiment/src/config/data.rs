@@ -191,7 +191,7 @@ impl DataConfig {
         self.patients.parse().ok()
     }
 
-    /// Returns the reason why the pool has no true labels that a choice could use, if it has none.
+    /// Returns the reason why the pool has no true labels, if it has none.
     pub(super) fn without_truth(&self) -> Option<&'static str> {
         match self.source {
             DataSource::None => Some("data.source = \"none\" has no true labels"),

@@ -41,7 +41,7 @@ pub struct Comparison {
     pub runs: Vec<ComparedRun>,
     /// The settings, versions and machines that differ.
     pub settings: Vec<SettingDifference>,
-    /// The figures of whole runs. The field `rows` has the figures of rows.
+    /// The figures of whole runs; see `rows` for figures of rows.
     pub run_figures: Vec<FigureComparison>,
     /// The rows, by name.
     pub rows: Vec<RowComparison>,

@@ -194,12 +194,15 @@ fn published_reports_are_read_and_compared() {
 
 #[test]
 fn the_published_gans_of_500_epochs_begin_as_those_of_200() {
-    let published = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/published"));
-    let [Ok(short), Ok(long)] = ["mnist/d856c194233c", "mnist-500-epochs/8f583f0dae24"]
-        .map(|run| std::fs::read_to_string(published.join(run).join("tables/epochs.csv")))
-    else {
+    // A package of this crate alone has no results.
+    let results = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results"));
+    if !results.join("README.md").exists() {
         return;
-    };
+    }
+    let [short, long] = ["mnist/d856c194233c", "mnist-500-epochs/8f583f0dae24"].map(|run| {
+        let file = results.join("published").join(run).join("tables/epochs.csv");
+        std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    });
     let short: Vec<&str> = short.lines().skip(1).collect();
     let shared = |line: &str| {
         let key = line.splitn(3, ',').take(2).collect::<Vec<_>>().join(",") + ",";

@@ -9,6 +9,8 @@ use crate::report::statistics::distinct;
 
 const SIZE: (u32, u32) = (800, 480);
 pub(super) const FONT: &str = "sans-serif";
+/// Maximum width of a letter of size 13, in pixels.
+pub(super) const LETTER: u32 = 8;
 
 /// Colours that are distinguishable with any colour vision (Okabe and Ito); black is first.
 const COLOURS: [RGBColor; 7] = [
@@ -102,12 +104,16 @@ impl Chart {
         let mut svg = String::new();
         {
             let entries = self.legend();
-            let below = ENTRY * u32::try_from(entries.len().div_ceil(2)).ok()? + 14;
-            let area = SVGBackend::with_string(&mut svg, (SIZE.0, SIZE.1 + below)).into_drawing_area();
+            // Names never overlap and are never cut: long ones have a line each, and the picture is wide enough.
+            let longest = entries.iter().map(|(name, _)| name.chars().count()).max()?;
+            let width = 52 + LETTER * u32::try_from(longest).ok()?;
+            let columns = if width <= SIZE.0 / 2 { 2 } else { 1 };
+            let below = ENTRY * u32::try_from(entries.len().div_ceil(columns)).ok()? + 14;
+            let area = SVGBackend::with_string(&mut svg, (SIZE.0.max(width), SIZE.1 + below)).into_drawing_area();
             area.fill(&WHITE).ok()?;
             let (above, legend) = area.split_vertically(SIZE.1);
             self.draw(&above)?;
-            draw_legend(&legend, &entries)?;
+            draw_legend(&legend, &entries, columns)?;
             area.present().ok()?;
         }
         Some(named(&svg, &self.title))
@@ -188,11 +194,11 @@ impl Chart {
     }
 }
 
-/// Draws the legend below the chart, where it hides no point, in two columns.
-fn draw_legend(area: &Area<'_>, entries: &[(&str, Stroke)]) -> Option<()> {
+/// Draws the legend below the chart, where it hides no point, in one or two columns.
+fn draw_legend(area: &Area<'_>, entries: &[(&str, Stroke)], columns: usize) -> Option<()> {
     let half = i32::try_from(SIZE.0 / 2).ok()?;
     for (place, (name, Stroke { colour, width, is_dashed })) in entries.iter().enumerate() {
-        let (column, row) = (i32::try_from(place % 2).ok()?, i32::try_from(place / 2).ok()?);
+        let (column, row) = (i32::try_from(place % columns).ok()?, i32::try_from(place / columns).ok()?);
         let (x, y) = (24 + column * (half - 24), 8 + row * i32::try_from(ENTRY).ok()?);
         let lines = if *is_dashed { vec![(x, x + 8), (x + 12, x + 20)] } else { vec![(x, x + 20)] };
         for (from, to) in lines {
@@ -366,6 +372,19 @@ mod tests {
         one.series[0].points[0].spread = None;
         one.asymptote = None;
         assert!(one.to_svg().is_some(), "one point has an axis too");
+    }
+
+    #[test]
+    fn long_names_of_a_legend_neither_overlap_nor_are_cut() {
+        // A row's name may have 200 letters.
+        for (length, width, columns) in [(1, 800, 2), (43, 800, 2), (44, 800, 1), (200, 1652, 1)] {
+            let mut chart = chart();
+            chart.series[0].name = "w".repeat(length);
+            let svg = chart.to_svg().expect("points");
+            assert!(svg.contains(&format!("width=\"{width}\"")) && svg.contains(&"w".repeat(length)), "{svg}");
+            let height = 480 + 18 * 3_usize.div_ceil(columns) + 14;
+            assert!(svg.contains(&format!("height=\"{height}\"")), "{svg}");
+        }
     }
 
     #[test]

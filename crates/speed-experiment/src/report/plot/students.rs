@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use speed_student::StudentMethod;
 
-use super::chart::{Axis, Chart, FONT, Line, Point, Series, named};
+use super::chart::{Axis, Chart, FONT, LETTER, Line, Point, Series, named};
 use crate::report::row::{EpochAccuracy, ReportRow, StudentRun};
 use crate::report::run::{Report, title_of};
 use crate::report::statistics::{distinct, median};
@@ -14,9 +14,8 @@ use crate::report::table::{Table, percent};
 /// Height of a row and of the margins around all rows, in pixels.
 const LANE: u32 = 46;
 const AROUND: u32 = 140;
-/// Width of the range of accuracies and maximum width of a letter of a row's name, in pixels.
+/// Width of the range of accuracies in pixels.
 const WIDTH: u32 = 620;
-const LETTER: u32 = 8;
 
 const PAPER: RGBColor = RGBColor(222, 222, 222);
 const PAPER_MEAN: RGBColor = RGBColor(130, 130, 130);
