@@ -11,8 +11,8 @@ use super::shard::is_in_use;
 use crate::error::ExperimentError;
 
 /// Finds the finished run that `run` names. `run` is the directory of a run, the directory of an experiment with one
-/// finished run, or a name below `results` and `results/published`: an experiment, a run's id or its prefix, or
-/// `EXPERIMENT/RUN` with an id or its prefix.
+/// finished run, or a name below `results`, or else below `results/published`: an experiment, a run's id or its prefix,
+/// or `EXPERIMENT/RUN` with an id or its prefix.
 ///
 /// # Errors
 /// If no run matches, or several do.
@@ -106,7 +106,9 @@ fn named(results: &Path, run: &Path, is_run: IsRun) -> Result<Vec<PathBuf>, Expe
         return Ok(found);
     }
     expect_folder(results)?;
-    Ok(called(results, &run.to_string_lossy(), is_run))
+    // A published run keeps its name only until it is repeated.
+    let own = called(results, &run.to_string_lossy(), is_run);
+    Ok(if own.is_empty() { called(&results.join(PUBLISHED), &run.to_string_lossy(), is_run) } else { own })
 }
 
 /// Returns the directory itself if it matches, and otherwise the matching directories in it.
@@ -137,7 +139,7 @@ fn has_report(run: &Path) -> bool {
 
 /// Returns the runs that a name denotes: all runs of an experiment, or the runs whose ids begin with the name.
 fn called(results: &Path, name: &str, is_run: IsRun) -> Vec<PathBuf> {
-    let experiments = [paths_in(results), paths_in(&results.join(PUBLISHED))].concat();
+    let experiments = paths_in(results);
     let all = experiments.iter().filter(|folder| name_of(folder) == name);
     let all: Vec<PathBuf> = all.flat_map(|folder| runs_in(folder, is_run)).collect();
     if !all.is_empty() {
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn runs_have_several_names() {
         let results = tempfile::tempdir().expect("a folder");
-        let runs = ["a/0123", "a/0199", "b/4567", "published/a/89ab", "published/c/cdef"];
+        let runs = ["a/0123", "a/0199", "b/4567", "published/a/89ab", "published/b/89ef", "published/c/cdef"];
         write(results.path(), runs.map(|run| format!("{run}/tables/report.json")));
         std::fs::create_dir_all(results.path().join("b/unfinished")).expect("a run");
         let find = |name: &str| find_run(results.path(), Path::new(name));
@@ -190,7 +192,7 @@ mod tests {
             ("b", "b/4567"),
             ("012", "a/0123"),
             ("a/0199", "a/0199"),
-            ("89", "published/a/89ab"),
+            ("89a", "published/a/89ab"),
             ("a/8", "published/a/89ab"),
             ("c", "published/c/cdef"),
         ] {
