@@ -176,7 +176,7 @@ fn noise_of(event: &PrivacyEvent) -> String {
     } else {
         ". Exact noise is assumed: delta includes no sampler's distance from it".to_owned()
     };
-    format!("Noise: {} per vote, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
+    format!("Noise: {}, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
 }
 
 /// Rounds a bound up to four digits, so that the printed value is a valid bound too.

@@ -183,17 +183,19 @@ impl Mechanism {
 impl fmt::Display for Mechanism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Laplace { gamma } => write!(f, "continuous Laplace noise of inverse scale gamma = {}", gamma.get()),
-            Self::DiscreteLaplace { gamma } => {
-                write!(f, "integer (discrete Laplace) noise of inverse scale gamma = {}", gamma.get())
+            Self::Laplace { gamma } => {
+                write!(f, "continuous Laplace noise of inverse scale gamma = {} per vote", gamma.get())
             }
-            Self::Gaussian { sigma } => write!(f, "Gaussian noise of standard deviation sigma = {}", sigma.get()),
+            Self::DiscreteLaplace { gamma } => {
+                write!(f, "integer (discrete Laplace) noise of inverse scale gamma = {} per vote", gamma.get())
+            }
+            Self::Gaussian { sigma } => write!(f, "Gaussian noise of standard deviation sigma = {} votes", sigma.get()),
             Self::Skellam { sigma } => {
-                write!(f, "integer (Skellam) noise of standard deviation sigma = {}", sigma.get())
+                write!(f, "integer (Skellam) noise of standard deviation sigma = {} votes", sigma.get())
             }
             Self::Binomial { coins } => {
                 let (coins, deviation) = (coins.get(), coins.deviation());
-                write!(f, "binomial noise of {coins} coins of all teachers (standard deviation {deviation:.1})")
+                write!(f, "binomial noise of {coins} coins of all teachers (standard deviation {deviation:.1} votes)")
             }
         }
     }
