@@ -1,6 +1,6 @@
 //! Reports that were read from files: comparisons of handmade reports, and published reports.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -189,7 +189,8 @@ fn published_reports_are_read_and_compared() {
     let means: Vec<Option<f64>> =
         line.values.iter().map(|value| value.as_ref().map(|v| (100.0 * v.value).round() / 100.0)).collect();
     assert_eq!(means, [Some(96.90), Some(97.43), Some(94.61), None, Some(96.06)]);
-    assert!(!comparison.to_text(None).contains("NaN"));
+    let text = comparison.to_text(None);
+    assert!(text.contains("SIMULATION") && !text.contains("NaN"), "{text}");
 }
 
 #[test]
@@ -209,6 +210,27 @@ fn the_published_gans_of_500_epochs_begin_as_those_of_200() {
         short.iter().filter(|other| other.starts_with(&key)).map(|other| assert_eq!(*other, line)).count()
     };
     assert_eq!(long.lines().skip(1).map(shared).sum::<usize>(), 6 * 40);
+}
+
+#[test]
+fn published_pages_are_those_of_their_reports() {
+    let published = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/published"));
+    let folders =
+        |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.expect("a file").path());
+    let runs = folders(published.to_path_buf()).flat_map(folders);
+    let mut pages = 0;
+    for run in runs.filter(|run| run.join("tables/report.json").exists()) {
+        // A report has no accuracies by epoch.
+        let files = read_report(&run).expect("a report").files().into_iter().filter(|(name, _)| *name != "epochs.csv");
+        for (name, text) in files {
+            let file = run.join("tables").join(name);
+            let Ok(found) = std::fs::read_to_string(&file) else { continue };
+            assert!(found == text, "{}: expected what the program makes of report.json", file.display());
+            pages += 1;
+        }
+    }
+    // A package of this crate alone has no results.
+    assert_eq!(pages > 0, published.exists());
 }
 
 /// Returns a published report, or `None` in a package of this crate alone.
