@@ -302,12 +302,6 @@ fn limits() {
         let tight = tight_per_query_epsilon(&laplace(gamma, 1.0 - 1e-9), 10);
         assert!(tight <= 2.0 * gamma * 1.001, "{tight}");
     }
-    // gamma -> 0 gives 0.
-    for ratio in [0.05, 0.3, 0.5, 0.9] {
-        let tight: Vec<f64> =
-            [1e-1, 1e-2, 1e-3].iter().map(|&gamma| tight_per_query_epsilon(&laplace(gamma, ratio), 10)).collect();
-        assert!(tight[0] > tight[1] && tight[1] > tight[2], "{tight:?}");
-    }
 }
 
 #[test]

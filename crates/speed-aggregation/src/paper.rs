@@ -278,14 +278,10 @@ mod tests {
         let answers: Vec<PaperAnswer> =
             (0..2).map(|query| paper.argmax(query, &[25; 10]).expect("a simulation needs no entropy")).collect();
         assert!(answers.iter().any(|answer| answer.winner().is_none()), "{answers:?}");
-    }
-
-    #[test]
-    fn answers_follow_from_the_seed() {
-        let (a, b) = (paper(), paper());
+        // Keys and answers follow from the seed.
         let counts = [25, 24, 26, 25];
         let winners = |paper: &PaperArgmax| paper.argmax(3, &counts).map(|answer| answer.winners).expect("no entropy");
-        assert_eq!(winners(&a), winners(&b));
-        assert_eq!(format!("{a:?}"), "PaperArgmax(250 teachers, ..)", "no key is shown");
+        assert_eq!(winners(&paper), winners(&self::paper()));
+        assert_eq!(format!("{paper:?}"), "PaperArgmax(250 teachers, ..)", "no key is shown");
     }
 }

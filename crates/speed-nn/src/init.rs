@@ -105,15 +105,4 @@ mod tests {
         assert!((mean(&v, 1) - 1.0).abs() < 5.0 * (16.0_f64 / 12.0 / 1e5).sqrt());
         assert!((mean(&v, 2) - 1.0 - 16.0 / 12.0).abs() < 0.05);
     }
-
-    #[test]
-    fn constant_and_repetition() {
-        let device = Device::flex();
-        assert_eq!(values(constant([2, 3], 0.25, &device)), vec![0.25; 6]);
-        let twice = [0, 0, 4].map(|i| values(normal([7, 2], 1.0, &mut stream(i), &device)));
-        assert_eq!(twice[0], twice[1]);
-        assert_ne!(twice[0], twice[2]);
-        let mut one = stream(5);
-        assert_ne!(values(normal([4], 1.0, &mut one, &device)), values(normal([4], 1.0, &mut one, &device)));
-    }
 }

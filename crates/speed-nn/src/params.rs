@@ -80,27 +80,3 @@ impl ModuleMapper for Numbers {
         Param::from_mapped_value(self.next(), value, mapper)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::init;
-    use crate::layers::Dense;
-    use crate::ops::activation::Activation;
-    use burn::tensor::Device;
-
-    fn bytes(model: impl Module) -> Vec<u8> {
-        model.into_record().into_bytes().expect("a record in memory").to_vec()
-    }
-
-    #[test]
-    fn equal_models_have_equal_bytes() {
-        let device = Device::flex();
-        let model = |bias: f32| {
-            let (weight, bias) = (init::constant([2, 3], 0.5, &device), init::constant([3], bias, &device));
-            Dense::new(weight, bias, Activation::Linear)
-        };
-        assert_eq!(bytes(number_parameters(model(1.0))), bytes(number_parameters(model(1.0))));
-        assert_ne!(bytes(number_parameters(model(1.0))), bytes(number_parameters(model(2.0))));
-    }
-}

@@ -317,6 +317,15 @@ mod tests {
     use super::*;
     use crate::quadrature::{AnchoredPoint, Precision, interval};
 
+    /// Returns the larger moment of order `l` of two sets of answers, without answers below `removed` that are likelier here.
+    pub(super) fn moment<const N: usize>(here: [f64; N], there: [f64; N], l: f64, removed: f64) -> f64 {
+        let of = |here: [f64; N], there: [f64; N]| -> f64 {
+            let kept = here.into_iter().zip(there).filter(|&(p, q)| p > 0.0 && (p >= removed || p <= q));
+            kept.map(|(p, q)| p * (p / q).powf(l)).sum()
+        };
+        larger(of(here, there), of(there, here))
+    }
+
     fn gaussian(sigma: f64) -> PrivacyEvent {
         let sigma = NoiseDeviation::new(sigma).expect("a deviation");
         PrivacyEvent::new(Mechanism::gaussian(sigma), HonestRatio::ALL)
@@ -348,11 +357,7 @@ mod tests {
                 all.iter().map(|&(a, b)| (real_answers(a, b), real_answers(a + vote, b - vote))).collect();
             assert!(pairs.iter().all(|(here, _)| (here.iter().sum::<f64>() - 1.0).abs() < 1e-9));
             for l in [0.4, 3.0, 15.0] {
-                let moment = |here: &[f64; 3], there: &[f64; 3]| -> f64 {
-                    let kept = here.iter().zip(there).filter(|&(&p, &q)| p >= 1e-18 || p <= q);
-                    kept.map(|(p, q)| if *p > 0.0 { p * (p / q).powf(l) } else { 0.0 }).sum()
-                };
-                let excess = pairs.iter().map(|(here, there)| larger(moment(here, there), moment(there, here)) - 1.0);
+                let excess = pairs.iter().map(|&(here, there)| moment(here, there, l, 1e-18) - 1.0);
                 let (largest, found) = (excess.fold(0.0, f64::max), query.excess(l));
                 assert!(found >= largest, "{sigma} {l}: {found} below {largest}");
                 // The lattice, the end of the divisions and the distance between marks.
@@ -441,12 +446,7 @@ mod tests {
                 for l in [0.3, 2.0, 9.0] {
                     let mut largest = 0.0f64;
                     for_all_marks(coins, |_, here, there| {
-                        let moment = |here: [f64; 3], there: [f64; 3]| -> f64 {
-                            let kept =
-                                here.into_iter().zip(there).filter(|&(p, q)| p > 0.0 && (p >= removed || p <= q));
-                            kept.map(|(p, q)| p * (p / q).powf(l)).sum()
-                        };
-                        largest = larger(largest, larger(moment(here, there), moment(there, here)));
+                        largest = larger(largest, moment(here, there, l, removed));
                     });
                     let found = query.excess(l).ln_1p();
                     assert!(found >= largest.ln(), "{coins} {removed} {l}: {found} below {}", largest.ln());
@@ -488,11 +488,7 @@ mod tests {
         for l in [0.5, 2.0, 8.0] {
             for (a, b) in (-4..=4).flat_map(|a| (-4..=4).map(move |b| (a, b))) {
                 let (here, there) = (answers(&noise, 6, (a, b)), answers(&noise, 6, (a + 1, b - 1)));
-                let moment = |here: [f64; 3], there: [f64; 3]| -> f64 {
-                    let kept = here.into_iter().zip(there).filter(|&(p, q)| p > 0.0 && (p >= 1e-18 || p <= q));
-                    kept.map(|(p, q)| p * (p / q).powf(l)).sum()
-                };
-                let largest = larger(moment(here, there), moment(there, here));
+                let largest = moment(here, there, l, 1e-18);
                 let found = query.excess(l) + 1.0;
                 assert!(found >= largest * (1.0 - 1e-9), "({a}, {b}) {l}: {found:e} below {largest:e}");
             }

@@ -184,15 +184,6 @@ fn randomised_response_composes_in_closed_form() {
 }
 
 #[test]
-fn a_single_query_is_solved_by_hand() {
-    // (1 - q) - e^epsilon (1 - q') = delta.
-    let (q, q_there, delta) = (0.02f64, 0.3f64, 1e-3);
-    let pair = outcomes(&[(1.0 - q).ln(), q.ln()], &[(1.0 - q_there).ln(), q_there.ln()]);
-    let found = Losses::new(&[(pair, 1)], f64::ln(delta)).expect("few").least_epsilon(0.0);
-    assert!(close(found, ((1.0 - q - delta) / (1.0 - q_there)).ln(), 1e-9));
-}
-
-#[test]
 fn the_grid_is_a_little_below_the_exact_composition() {
     for (gamma, gap, k, delta) in
         [(0.1, 0, 50, 1e-5), (0.1, 30, 1_000, 1e-5), (1.0, 4, 200, 1e-30), (5.0, 0, 3_000, 0.1), (30.0, 2, 10, 1e-60)]

@@ -170,19 +170,6 @@ mod tests {
     }
 
     #[test]
-    fn limbs_add_up_to_the_word() {
-        let mut stream = Streams::new(5).stream("limbs", 0);
-        for word in [0, 1, u64::MAX, 1 << 63, (1 << 63) - 1, (1 << 31) - 1, 1 << 31]
-            .into_iter()
-            .chain((0..1000).map(|_| stream.random()))
-        {
-            let [low, high] = [0, 1].map(|limb| balanced(word, limb) as i64);
-            assert!([low, high].iter().all(|limb| (-(1 << 31)..1 << 31).contains(limb)), "{word:x}");
-            assert_eq!(low.wrapping_add(high << LIMB).cast_unsigned(), word, "{word:x}");
-        }
-    }
-
-    #[test]
     fn products_are_exact_also_with_the_largest_sums() {
         let mut stream = Streams::new(5).stream("products", 0);
         let mut random = |bits: bool| (0..N).map(|_| stream.random::<u64>() >> if bits { 63 } else { 0 }).collect();

@@ -179,20 +179,3 @@ fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
         }
     })
 }
-
-#[cfg(all(test, feature = "student"))]
-mod tests {
-    use speed_core::Randomness;
-
-    use super::*;
-    use crate::student::generate_keys;
-
-    #[test]
-    fn the_sizes_of_files_are_known_before_the_keys_exist() {
-        for parameters in &Parameters::ALL {
-            let keys = generate_keys(parameters, &Randomness::simulation([3; 32])).expect("a simulation");
-            assert_eq!(keys.public.to_bytes().len(), PublicKey::file_size(parameters));
-            assert_eq!(keys.evaluation.to_bytes().len(), SeededEvaluationKey::file_size(parameters));
-        }
-    }
-}

@@ -6,7 +6,8 @@
 
 use std::fs;
 
-use speed_aggregation::{Parameters, Round, RoundSpec, generate_keys};
+use speed_aggregation::keys::SeededEvaluationKey;
+use speed_aggregation::{Parameters, PublicKey, Round, RoundSpec, generate_keys};
 use speed_core::{Digest, RandomnessKind};
 
 use crate::protocol::common::{KEY_FILES, P, SOURCE, answer, key_folder, server_of, sha256, spec};
@@ -46,6 +47,11 @@ fn the_documented_bytes() {
         Round::new(RoundSpec { opener: Some(1), evaluation_key: Some(student.evaluation_key()), ..example_spec() })
             .expect("valid");
     let wide = generate_keys(&Parameters::WIDE_128, &SOURCE).expect("a simulation needs no entropy");
+    // The sizes of files are known before the keys exist.
+    for (parameters, keys) in [(&P, &keys), (&Parameters::WIDE_128, &wide)] {
+        assert_eq!(keys.public.to_bytes().len(), PublicKey::file_size(parameters));
+        assert_eq!(keys.evaluation.to_bytes().len(), SeededEvaluationKey::file_size(parameters));
+    }
     let vectors = [
         ("key id", keys.public.id().to_hex()),
         ("round id", round.id(keys.public.id()).to_hex()),

@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use crate::cli::common::{TINY, Workplace, check_failure, determined};
 
@@ -84,23 +83,6 @@ fn mnist_files_that_are_missing_or_damaged() {
     fs::write(folder.join("train-images-idx3-ubyte"), [0, 0, 8, 3, 0, 0]).expect("truncated");
     place.fails("run config.toml --datasets data", 3, &["train-images-idx3-ubyte"]);
     place.fails("data check mnist --datasets data", 3, &["train-images-idx3-ubyte"]);
-}
-
-#[test]
-fn two_runs_in_one_folder() {
-    let place = Workplace::new(TINY);
-    let mut first =
-        place.command("run config.toml").stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("starts");
-    let lock = loop {
-        std::thread::sleep(Duration::from_millis(20));
-        let found = fs::read_dir(place.path("results/tiny")).ok().and_then(|mut runs| runs.next()).and_then(Result::ok);
-        if let Some(run) = found.filter(|run| run.path().join("config.toml").exists()) {
-            break run.path();
-        }
-    };
-    place.fails("run config.toml", 4, &["another `speed`"]);
-    assert!(first.wait().expect("ended").success(), "the first run was disturbed");
-    assert!(lock.join("tables/table.md").exists());
 }
 
 /// A limit on file size makes writes fail in the middle of work, as a full disk does.

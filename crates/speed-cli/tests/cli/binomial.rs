@@ -8,22 +8,7 @@ use speed_aggregation::{PrivacyNoise, PublicKey};
 use speed_core::{NoisePlacement, RandomnessKind};
 use speed_round::{Roster, RoundFile, Terms, student};
 
-use crate::cli::roles::{AGGREGATE, ANSWER, Parties, ROUND, in_process, labels};
-
-#[test]
-fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
-    // A threshold, and the shares of three teachers of four.
-    let (queries, teachers) = (4, 3);
-    let parties = Parties::new();
-    parties.agree(queries, teachers + 1, "--coins 4 --threshold 4 --min-teachers 3");
-    let text = parties.read("student", "round.toml");
-    assert!(text.contains("mechanism = \"binomial\"\ncoins = 4\n"), "binomial noise is the default: {text}");
-    let votes: Vec<_> = (0..teachers).map(|teacher| labels(teacher, queries)).collect();
-    votes.iter().enumerate().for_each(|(teacher, votes)| parties.answer(teacher, votes));
-    parties.aggregate();
-    let (_, written) = parties.open();
-    assert_eq!(written, in_process(&parties, &votes));
-}
+use crate::cli::roles::{AGGREGATE, ANSWER, Parties, ROUND};
 
 #[test]
 fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {

@@ -47,16 +47,6 @@ fn two_runs_and_the_paper() {
 }
 
 #[test]
-fn published_runs_and_the_paper() {
-    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
-    let compare = ["compare", "d856c194233c", "8f583f0dae24", "--results", published, "--paper"];
-    let text = Workplace::new("").succeeds(&compare);
-    let students = ["Row tau = 0.7", "96.90 ± 1.15 (3)", "97.43 ± 0.93 (3)", "96.06 ± 2.61"];
-    contains(&text, &students);
-    contains(&text, &["student.epochs", "other claim", "SIMULATION"]);
-}
-
-#[test]
 fn hostile_reports_are_refused_with_one_message() {
     let place = Workplace::new("");
     let tables = place.path("bad/tables");

@@ -65,7 +65,7 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     json_of(&format!("compare {id} {id}"));
     let swept = REAL.replace("operating-system", "simulation");
     place.write("swept.toml", format!("{swept}\n[sweep]\nseed = [3, 4]\n"));
-    json_of("run swept.toml --dry-run");
+    assert_eq!(json_of("run swept.toml --dry-run")["settings"].as_array().map(Vec::len), Some(2));
     json_of("run swept.toml");
 
     // Reports of other versions are refused by name.

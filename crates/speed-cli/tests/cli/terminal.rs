@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::cli::common::{TINY, Workplace, contains, determined, encrypted};
+use crate::cli::common::{TINY, Workplace, contains, encrypted};
 
 /// Runs the binary as in a terminal with this number of columns.
 fn in_columns(place: &Workplace, columns: &str, arguments: &str) -> String {
@@ -50,21 +50,11 @@ fn help_fits_eighty_columns() {
 }
 
 #[test]
-fn a_quiet_run_prints_no_progress_and_a_narrow_terminal_changes_no_file() {
-    let place = Workplace::finished(TINY);
-    let mut command = place.command("run config.toml --quiet --results narrow");
-    let output = command.env("COLUMNS", "40").output().expect("the binary starts");
-    let [narrow, wide] = ["narrow", "results"].map(|results| determined(&place.run_folder(results, "tiny")));
-    assert_eq!(narrow, wide);
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("tau = 0.8"));
-}
-
-#[test]
 fn a_run_is_watched_by_another_process_until_it_ends() {
     let place = Workplace::finished(TINY);
     fs::rename(place.path("results"), place.path("other")).expect("a rename");
-    let mut command = place.command("run config.toml --set student.epochs=1000000");
+    let endless = "run config.toml --set student.epochs=1000000";
+    let mut command = place.command(endless);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts");
     let now = || {
         let shown: Value = serde_json::from_slice(&place.speed("show tiny --json").stdout).unwrap_or_default();
@@ -78,6 +68,7 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
         status = now();
     }
     assert_eq!(status["state"], "running");
+    place.fails(endless, 4, &["another `speed` works in this folder"]);
     let stages = status["stages"].as_array().expect("stages");
     let state = |name: &str| stages.iter().find(|stage| stage["name"] == name).map(|stage| stage["state"].clone());
     assert_eq!([state("teachers"), state("student")], [Some("done".into()), Some("running".into())]);

@@ -13,6 +13,9 @@ use crate::cli::way::{CLASSES, picture, place, train};
 /// The classes of [`own_images::place`].
 const SHAPES: [&str; 3] = ["bar", "beam", "frame"];
 
+/// Settings of a dry run that measures no training of a student.
+const WITHOUT_STUDENTS: &str = "--set table.repeats=0 --set table.baselines=false";
+
 const PARTS: &str = "--parts 4 --classes down,flat,up --patients prefix:_ --validation 0.1";
 
 /// Trains four teachers on the pictures of north, and returns their model files.
@@ -127,7 +130,7 @@ fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
         let [from, to] = ["train", "test"].map(|half| format!("shapes/{half}/{class}/{number}.png"));
         pictures.copy(&from, &to);
     }
-    let plan = pictures.succeeds("run config.toml --dry-run");
+    let plan = pictures.succeeds(&format!("run config.toml --dry-run {WITHOUT_STUDENTS}"));
     assert!(plan.contains("warning: test images: 30 of 30 images are training images too"), "{plan}");
 }
 
@@ -140,7 +143,7 @@ fn a_run_divides_patients_and_names_copies_in_several_parts() {
         (0..30).for_each(|number| table.push_str(&format!("{class}/{number}.png,{}\n", number % 15)));
     }
     place.write("patients.csv", &table);
-    let plan = |more: &str| place.succeeds(&format!("run config.toml --dry-run --set {more}"));
+    let plan = |more: &str| place.succeeds(&format!("run config.toml --dry-run {WITHOUT_STUDENTS} --set {more}"));
     let by_table = "data.patients=patients.csv";
     let all = plan(by_table);
     assert!(!all.contains("several parts") && !all.contains("of patients"), "{all}");

@@ -104,28 +104,6 @@ mod tests {
     }
 
     #[test]
-    fn ends_solve_the_equation_of_the_score() {
-        // The roots of z² p (1 - p) - n (share - p)², found by bisection to the left and to the right of the share.
-        for number in [1_u64, 2, 5, 31, 1000] {
-            for right in 0..=number {
-                let share = right as f64 / number as f64;
-                let is_inside = |p: f64| number as f64 * (share - p).powi(2) <= Z * Z * p * (1.0 - p);
-                let bisect = |mut inside: f64, mut outside: f64| {
-                    for _ in 0..100 {
-                        let middle = f64::midpoint(inside, outside);
-                        if is_inside(middle) { inside = middle } else { outside = middle }
-                    }
-                    inside
-                };
-                let found = Interval::wilson(right, number).expect("images");
-                let (low, high) = (bisect(share, 0.0), bisect(share, 1.0));
-                let is_close = |found: f64, root: f64| (found - root).abs() < 1e-12;
-                assert!(is_close(found.low, low) && is_close(found.high, high), "{right}/{number}: {found:?}");
-            }
-        }
-    }
-
-    #[test]
     fn few_values() {
         assert_eq!((share(0, 0), Interval::wilson(0, 0)), (None, None));
         assert_eq!(mean_and_deviation(&[]), (None, None));

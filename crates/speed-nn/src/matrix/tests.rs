@@ -128,19 +128,6 @@ fn work_on_vectors_is_that_of_vectors_and_ends() {
     assert!(product(multiply) == usual);
 }
 
-/// Tests a factor that needs all its 24 bits: without the low parts the error would be 2^-9.
-#[test]
-fn factors_keep_sixteen_bits() {
-    let a = Matrix::from_fn(64, 64, || 1.0 + 2.0_f32.powi(-9) - 2.0_f32.powi(-17));
-    let b = Matrix::from_fn(64, 64, || 1.0 - 2.0_f32.powi(-10) + 2.0_f32.powi(-18));
-    let mut out = Matrix::default();
-    multiply(&mut out, a.view(), b.view());
-    let expected = 64.0 * f64::from(a.values()[0]) * f64::from(b.values()[0]);
-    for &found in out.values() {
-        assert!((f64::from(found) / expected - 1.0).abs() < 2.0_f64.powi(-16), "{found} is not {expected}");
-    }
-}
-
 /// Tests sizes below, at and above those of panels and blocks: the sum is in order, with every term added by a fused
 /// multiply-add.
 #[test]

@@ -289,38 +289,3 @@ fn times<S: Simd>(simd: S, factor: f32, values: S::f32s) -> S::f32s {
 fn plus<S: Simd>(simd: S, left: S::f32s, factor: f32, right: S::f32s) -> S::f32s {
     simd.mul_add_f32s(simd.splat_f32s(factor), right, left)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Compares with the definition of a convolution, in one dimension.
-    fn check<F: Filter<KERNEL, RESULTS, TILE>, const KERNEL: usize, const RESULTS: usize, const TILE: usize>() {
-        let simd = pulp::Scalar::new();
-        let values: [f32; TILE] = std::array::from_fn(|i| (i * i % 7) as f32 - 2.5);
-        let kernel: [f32; KERNEL] = std::array::from_fn(|i| 1.0 - (i * i) as f32 * 0.3);
-        let by_results: [f32; RESULTS] = std::array::from_fn(|i| i as f32 * 0.7 - 1.0);
-        let close = |found: f32, expected: f32| assert!((found - expected).abs() < 1e-5, "{found} and {expected}");
-        let products = |left: [f32; TILE], right: [f32; TILE]| std::array::from_fn(|i| left[i] * right[i]);
-        let results = F::result(simd, products(F::value(simd, values), F::kernel(simd, kernel)));
-        for (i, result) in results.into_iter().enumerate() {
-            close(result, (0..KERNEL).map(|j| values[i + j] * kernel[j]).sum());
-        }
-        let by_values = F::value_gradient(simd, products(F::gradient(simd, by_results), F::kernel(simd, kernel)));
-        for (at, gradient) in by_values.into_iter().enumerate() {
-            let pairs = (0..KERNEL).flat_map(|j| (0..RESULTS).map(move |i| (i, j))).filter(|(i, j)| i + j == at);
-            close(gradient, pairs.map(|(i, j)| by_results[i] * kernel[j]).sum());
-        }
-        let gradient = F::kernel_gradient(simd, products(F::value(simd, values), F::gradient(simd, by_results)));
-        for (j, gradient) in gradient.into_iter().enumerate() {
-            close(gradient, (0..RESULTS).map(|i| values[i + j] * by_results[i]).sum());
-        }
-    }
-
-    #[test]
-    fn filters_are_convolutions() {
-        check::<OfThreePoints, 3, 2, 4>();
-        check::<OfFivePoints, 3, 4, 6>();
-        check::<OfSevenPoints, 5, 4, 8>();
-    }
-}

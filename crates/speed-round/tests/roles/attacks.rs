@@ -45,7 +45,7 @@ fn probe(bytes: &mut [u8]) {
 }
 
 /// Returns the bits of the secret key, lowest first.
-fn secret_bits() -> Vec<bool> {
+pub(crate) fn secret_bits() -> Vec<bool> {
     let file = fs::read(keys().join("secret.key")).expect("a key");
     let bits = &file[file.len() - 16 - DEGREE / 8..file.len() - 16];
     (0..DEGREE).map(|bit| bits[bit / 8] >> (bit % 8) & 1 == 1).collect()

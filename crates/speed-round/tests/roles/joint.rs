@@ -13,6 +13,7 @@ use speed_round::opener::{self, OpenerOptions, OpenerReport, ShareState};
 use speed_round::server::{self, VerifyOptions};
 use speed_round::{Refused, RoundFile, RoundRandomness, RoundRegistry, Terms, student, teacher};
 
+use crate::attacks::secret_bits;
 use crate::common::{RoundFolder, SEED, Silent, as_server, assert_mode, identity, key_of, keys, refused, terms};
 use crate::faults::seal;
 use crate::lying_server::{evaluated, reveal_options, verify_options};
@@ -218,9 +219,7 @@ fn a_student_that_colludes_with_the_server_opens_no_message() {
     part(&folder);
     let message = fs::read(folder.inbox("0")).expect("a message");
     // With the complete key the two read the vote of every query: the noise of gamma 5 is almost always 0.
-    let file = fs::read(keys().join("secret.key")).expect("a key");
-    let bits = &file[file.len() - 16 - 256..file.len() - 16];
-    let whole: Vec<u64> = (0..2048).map(|bit| u64::from(bits[bit / 8] >> (bit % 8) & 1)).collect();
+    let whole: Vec<u64> = secret_bits().into_iter().map(u64::from).collect();
     let agree = |votes: &[i64]| {
         let argmax = |votes: &[i64]| (0..3).max_by_key(|class| votes[*class]).expect("three");
         votes.chunks(3).zip(labels()).filter(|(votes, label)| argmax(votes) == usize::from(*label)).count()
@@ -237,7 +236,7 @@ fn a_student_that_colludes_with_the_server_opens_no_message() {
     let read = votes(&message, |mask| inner(&share, mask));
     assert!(read.iter().filter(|vote| vote.abs() < 400).count() <= 10, "{read:?}");
     // The result is encrypted under this key, which none of their files contains.
-    let key = SecretKey::from_bytes(&file).expect("a key");
+    let key = SecretKey::from_bytes(&fs::read(keys().join("secret.key")).expect("a key")).expect("a key");
     let list = folder.result();
     assert!(list.list().answers().all(|answer| key.open(&answer).is_ok()), "the complete key opens the result");
 }

@@ -18,7 +18,7 @@ use speed_round::server::{self, RevealOptions, ServerOptions, VerifyOptions, Ver
 use speed_round::teacher::{self, TeacherOptions};
 use speed_round::{Refused, Roster, Terms, hash_file, student};
 
-use crate::attacks::resigned;
+use crate::attacks::{resigned, secret_bits};
 use crate::common::{
     Dies, REAL, RoundFolder, Silent, as_server, assert_mode, identity, key_of, keys, noise, numbered, receive, refused,
     says, signing_key, terms,
@@ -182,10 +182,9 @@ fn probes(words: &mut [[u8; 8]]) {
 
 /// Returns the bits of the secret key, lowest first, two at a time as a number.
 fn bits_of_key() -> Vec<usize> {
-    let file = fs::read(keys().join("secret.key")).expect("a key");
-    let bits = &file[file.len() - 16 - 256..file.len() - 16];
-    let bit = |bit: usize| usize::from(bits[bit / 8] >> (bit % 8) & 1);
-    (0..QUERIES).map(|query| (0..2).map(|place| bit(2 * query + place) << place).sum()).collect()
+    let bits = secret_bits();
+    let number = |two: &[bool]| usize::from(two[0]) + 2 * usize::from(two[1]);
+    bits.chunks_exact(2).take(QUERIES).map(number).collect()
 }
 
 #[test]

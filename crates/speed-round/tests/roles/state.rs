@@ -14,7 +14,8 @@ use speed_round::teacher::{self, TeacherOptions};
 use speed_round::{LogCheckOptions, RoundRegistry, check_log};
 
 use crate::common::{
-    Dies, REAL, RoundFolder, SEED, Silent, as_server, noise, reasons, receive, refused, says, server_identity, terms,
+    Dies, REAL, RoundFolder, SEED, Silent, as_server, assert_mode, noise, reasons, receive, refused, says,
+    server_identity, terms,
 };
 
 /// Creates a round with central noise, so that drawing it twice would be visible.
@@ -43,12 +44,8 @@ fn an_interrupted_server_resumes_to_the_same_bytes() {
 
     let folder = round_folder("interrupted");
     interrupt(&folder);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(folder.path("server.registry")).expect("a registry").permissions().mode();
-        assert_eq!(mode & 0o077, 0, "with central noise the sum is the server's alone");
-    }
+    // With central noise the sum is the server's alone.
+    assert_mode(&folder.path("server.registry"), 0o600);
     // A message that comes now is late, and changes nothing.
     folder.answer(2, &[2, 2, 2, 2, 2], &folder.inbox("teacher-2.msg"));
     let report = folder.aggregate().expect("goes on");

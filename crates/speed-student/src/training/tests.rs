@@ -245,12 +245,14 @@ fn an_epoch_of_as_many_images_as_the_pool_is_a_pass_over_it() {
 fn tiny_pools_are_trained_on_and_resumed_with_the_same_bits() {
     let test = data().test;
     // Labels of some images, of all images, and of one class only; and a pool of one image.
-    for (images, labels) in [(1, 1), (2, 1), (7, 3), (19, 19)] {
+    for (images, labels) in [(1, 1), (7, 3), (19, 19)] {
         let pool = data().pool.slice(0..images);
         let labelled: Vec<(usize, u8)> = (0..labels).map(|image| (image, pool.label(image))).collect();
         let data = Data { pool, labelled, test: test.clone() };
         for config in [four_steps(), config()] {
-            for method in METHODS.into_iter().chain([StudentMethod::LINEAR]) {
+            // The linear student has the same steps with both.
+            let linear = (config.epoch_images > 0).then_some(StudentMethod::LINEAR);
+            for method in METHODS.into_iter().chain(linear) {
                 let config = StudentConfig { gan: four_steps().gan, ..config.clone() };
                 let (whole, checkpoints) = run(method, &config, &data, 1, None);
                 let whole = Bits::new(whole);

@@ -119,22 +119,13 @@ mod tests {
     use speed_mechanism::{HonestRatio, Mechanism, MechanismKind, log_normal_survival};
 
     use super::super::LargestMoment;
+    use super::super::tests::moment;
     use crate::event::PrivacyEvent;
     use crate::sound::larger;
 
     fn event(kind: MechanismKind, scale: f64, tau: f64) -> PrivacyEvent {
         let mechanism = kind.with_scale(scale).expect("in range");
         PrivacyEvent::check(mechanism, HonestRatio::new(tau).expect("a ratio"), 0.0).expect("a check")
-    }
-
-    /// Returns the larger moment of order `l` of two outcomes, less 1, without outcomes below `removed` that are likelier
-    /// here.
-    fn moment(here: [f64; 2], there: [f64; 2], l: f64, removed: f64) -> f64 {
-        let of = |here: [f64; 2], there: [f64; 2]| {
-            let kept = here.into_iter().zip(there).filter(|&(p, q)| p > 0.0 && (p >= removed || p <= q));
-            kept.map(|(p, q)| p * (p / q).powf(l)).sum::<f64>() - 1.0
-        };
-        larger(of(here, there), of(there, here))
     }
 
     #[test]
@@ -158,7 +149,7 @@ mod tests {
             let query =
                 LargestMoment::of_event(&event(MechanismKind::Binomial, coins as f64, 1.0), removed).expect("coins");
             for l in [0.4, 2.0, 11.0] {
-                let all = (-2..coins + 3).map(|heads| moment(both(heads), both(heads + 1), l, removed));
+                let all = (-2..coins + 3).map(|heads| moment(both(heads), both(heads + 1), l, removed) - 1.0);
                 let (largest, found) = (all.fold(0.0, larger), query.excess(l));
                 assert!(found >= largest, "{coins} {removed} {l}: {found} below {largest}");
                 let most = (largest * (1.0 + 1e-8) + 3.0 * (l + 1.0) * removed).max(1e-12);
@@ -176,7 +167,7 @@ mod tests {
             for l in [0.4, 3.0, 25.0] {
                 // Steps that do not divide the intervals.
                 let all = (-5000..5000).map(|i| 0.001_732 * f64::from(i));
-                let largest = all.map(|x| moment(both(x), both(x + vote), l, 1e-18)).fold(0.0, larger);
+                let largest = all.map(|x| moment(both(x), both(x + vote), l, 1e-18) - 1.0).fold(0.0, larger);
                 let found = query.excess(l);
                 assert!(found >= largest * (1.0 - 1e-6), "{sigma} {l}: {found} below {largest}");
                 assert!(found.ln_1p() <= largest.ln_1p() * 1.02, "{sigma} {l}: {found} above {largest}");

@@ -29,9 +29,7 @@ pub(crate) fn discriminator_loss(logits: Tensor<2>, labels: &[u8], weight: f64) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::networks::Networks;
     use super::*;
-    use crate::gan::Dense;
     use burn::tensor::Device;
     use speed_core::random::Streams;
     use speed_nn::init;
@@ -63,12 +61,6 @@ mod tests {
         let plus = |r: usize| lse(r).exp().ln_1p();
         let unlabelled = -0.5 * mean(3..6, &lse) + 0.5 * mean(3..6, &plus) + 0.5 * mean(6..9, &plus);
         labelled + weight * unlabelled
-    }
-
-    /// Computes the feature loss. `f` holds 10 rows of 4 values; the first five rows belong to real images.
-    fn plain_features(f: &[f64]) -> f64 {
-        let mean = |rows: std::ops::Range<usize>, unit: usize| rows.map(|r| f[4 * r + unit]).sum::<f64>() / 5.0;
-        (0..4).map(|unit| (mean(0..5, unit) - mean(5..10, unit)).powi(2)).sum::<f64>() / 4.0
     }
 
     /// Compares the gradient with finite differences.
@@ -104,12 +96,5 @@ mod tests {
         assert!(values(logits.grad(&loss.backward()).expect("a gradient")).iter().all(|g| g.is_finite()));
         let nan = logits.inner().slice_fill([0..1, 0..1], f32::NAN);
         assert!(values(discriminator_loss(nan, &LABELS, 1.0))[0].is_nan());
-    }
-
-    #[test]
-    fn feature_matching_loss_and_gradient_follow_the_formula() {
-        let features = random(10, 4, 1);
-        let (real, generated) = (features.clone().narrow(0, 0, 5), features.clone().narrow(0, 5, 5));
-        check(&features, Dense::feature_loss(real, generated), plain_features);
     }
 }
