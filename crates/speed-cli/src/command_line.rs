@@ -16,7 +16,7 @@ The student decrypts the winning label and learns from it. An accountant compute
 
 const FIRST_STEPS: &str = "\
 First steps:
-  speed run configs/quickstart.toml     built-in digits, minutes, no download
+  speed run configs/quickstart.toml     built-in digits, a minute, no download
   speed data fetch mnist                the MNIST files into datasets/mnist
   speed run configs/mnist.toml          the paper's table
   speed list                            all runs

@@ -1,6 +1,6 @@
 //! Gaussian noise for noise layers, read from a pool of normal values drawn once.
 //!
-//! A step of the student takes about 1.5 million normal values; drawing each one costs more than the rest of the step's
+//! A training step takes about 1.5 million normal values; drawing each one costs more than the rest of the step's
 //! element-wise work. A [`NormalPool`] draws its values once, and every use reads a window that starts at a random
 //! position. *This is an approximation*: two windows may overlap, so the same values recur at other positions (4
 //! million values serve a run of 10^10 uses). This is harmless for a regulariser; it must never serve as privacy noise.

@@ -1,8 +1,8 @@
 //! The distance within which a point is like some others.
 
 /// The share of points that are farther than the reach from all others. Chosen on encoder vectors of CIFAR-10 and on MNIST's training
-/// images, divided among ten unequal parties: a smaller share lets teachers vote on more images of classes that they lack, and a larger
-/// one leaves fewer votes above the noise.
+/// images, divided among ten unequal parties: with a smaller share more points of unknown classes are within reach, with a larger one
+/// fewer of known classes.
 const LOST: f64 = 0.2;
 
 /// Returns the distance within which all but a fifth of `count` points have another one of them; `distance` is the distance of two

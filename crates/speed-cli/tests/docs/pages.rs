@@ -71,7 +71,7 @@ pub(crate) fn pages() -> Vec<Page> {
 
 impl Page {
     /// Returns whether the page's numbers are checked. Other Markdown files below `results/` are themselves records of
-    /// measurements, and the changelog describes earlier versions.
+    /// measurements, and the changelog states no measurements.
     pub(crate) fn makes_claims(&self) -> bool {
         let name = self.name.as_str();
         name != "CHANGELOG.md"
