@@ -188,7 +188,7 @@ fn published_reports_are_read_and_compared() {
     let line = figure(&comparison, "tau = 0.7", "student_percent");
     let means: Vec<Option<f64>> =
         line.values.iter().map(|value| value.as_ref().map(|v| (100.0 * v.value).round() / 100.0)).collect();
-    assert_eq!(means, [Some(96.90), Some(97.43), Some(94.61), None, Some(96.06)]);
+    assert_eq!(means, [Some(96.90), Some(97.43), Some(94.73), None, Some(96.06)]);
     let text = comparison.to_text(None);
     assert!(text.contains("SIMULATION") && !text.contains("NaN"), "{text}");
 }
