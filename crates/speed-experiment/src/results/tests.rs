@@ -171,13 +171,15 @@ fn rows_of_one_run_and_names_of_hostile_ones() {
     assert!(serde_json::to_value(&comparison).is_ok_and(|json| json["runs"].is_array()));
 }
 
+/// Returns the directory of the results, or `None` in a package of this crate alone.
+fn results() -> Option<&'static Path> {
+    let results = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results"));
+    results.join("README.md").exists().then_some(results)
+}
+
 #[test]
 fn published_reports_are_read_and_compared() {
-    // A package of this crate alone has no results.
-    let results = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results"));
-    if !results.join("README.md").exists() {
-        return;
-    }
+    let Some(results) = results() else { return };
     let runs = ["98289c3ec086", "8f583f0dae24", "37055e8971f0", "d69abe536a6f"];
     let read = |id: &str| {
         let folder = crate::find_run(results, Path::new(id)).expect(id);
@@ -195,11 +197,7 @@ fn published_reports_are_read_and_compared() {
 
 #[test]
 fn the_published_gans_of_500_epochs_begin_as_those_of_200() {
-    // A package of this crate alone has no results.
-    let results = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results"));
-    if !results.join("README.md").exists() {
-        return;
-    }
+    let Some(results) = results() else { return };
     let [short, long] = ["mnist/d856c194233c", "mnist-500-epochs/8f583f0dae24"].map(|run| {
         let file = results.join("published").join(run).join("tables/epochs.csv");
         std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
@@ -214,10 +212,10 @@ fn the_published_gans_of_500_epochs_begin_as_those_of_200() {
 
 #[test]
 fn published_pages_are_those_of_their_reports() {
-    let published = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../results/published"));
+    let Some(results) = results() else { return };
     let folders =
         |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.expect("a file").path());
-    let runs = folders(published.to_path_buf()).flat_map(folders);
+    let runs = folders(results.join("published")).flat_map(folders);
     let mut pages = 0;
     for run in runs.filter(|run| run.join("tables/report.json").exists()) {
         // A report has no accuracies by epoch.
@@ -229,14 +227,12 @@ fn published_pages_are_those_of_their_reports() {
             pages += 1;
         }
     }
-    // A package of this crate alone has no results.
-    assert_eq!(pages > 0, published.exists());
+    assert!(pages > 0, "no page was compared");
 }
 
 /// Returns a published report, or `None` in a package of this crate alone.
 fn published() -> Option<Report> {
-    let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/published/mnist-times/98289c3ec086");
-    run.exists().then(|| read_report(&run).expect("a report"))
+    Some(read_report(&results()?.join("published/mnist-times/98289c3ec086")).expect("a report"))
 }
 
 #[test]

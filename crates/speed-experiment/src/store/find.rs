@@ -37,12 +37,12 @@ pub enum FoundResults {
 /// # Errors
 /// If no run matches, or several do.
 pub fn find_results(results: &Path, name: &Path) -> Result<FoundResults, ExperimentError> {
-    let runs = named(results, name, has_report)?;
-    let sweeps = named(results, name, is_sweep)?;
-    match (runs.len(), sweeps.as_slice()) {
+    let found = named(results, name, is_finished)?;
+    let sweeps: Vec<&PathBuf> = found.iter().filter(|folder| is_sweep(folder)).collect();
+    match (found.len() - sweeps.len(), sweeps.as_slice()) {
         (0, []) => find_any_run(results, name).map(FoundResults::Unfinished),
-        (runs, [sweep]) if runs != 1 => Ok(FoundResults::Sweep(sweep.clone())),
-        _ => one_of([runs, sweeps].concat(), results, name, true).map(FoundResults::Run),
+        (runs, [sweep]) if runs != 1 => Ok(FoundResults::Sweep((*sweep).clone())),
+        _ => one_of(found, results, name, true).map(FoundResults::Run),
     }
 }
 
@@ -107,8 +107,9 @@ fn named(results: &Path, run: &Path, is_run: IsRun) -> Result<Vec<PathBuf>, Expe
     }
     expect_folder(results)?;
     // A published run keeps its name only until it is repeated.
-    let own = called(results, &run.to_string_lossy(), is_run);
-    Ok(if own.is_empty() { called(&results.join(PUBLISHED), &run.to_string_lossy(), is_run) } else { own })
+    let places = [results.to_path_buf(), results.join(PUBLISHED)];
+    let mut found = places.iter().map(|place| called(place, &run.to_string_lossy(), is_run));
+    Ok(found.find(|runs| !runs.is_empty()).unwrap_or_default())
 }
 
 /// Returns the directory itself if it matches, and otherwise the matching directories in it.
@@ -176,6 +177,11 @@ mod tests {
         }
         assert_eq!(find("012").expect("a run"), FoundResults::Run(results.path().join("a/0123")));
         assert_eq!(find("b").expect("a run"), FoundResults::Unfinished(results.path().join("b/89ab")));
+        // A published sweep has the name only until the user has a run of it.
+        write(results.path(), ["published/c/sweep-0f/sweep.json", "published/d/sweep-0e/sweep.json"]);
+        write(results.path(), ["d/1111/tables/report.json"]);
+        assert_eq!(find("c").expect("a sweep"), FoundResults::Sweep(results.path().join("published/c/sweep-0f")));
+        assert_eq!(find("d").expect("a run"), FoundResults::Run(results.path().join("d/1111")));
         write(results.path(), ["a/sweep-cdef/sweep.json"]);
         let error = find("a").expect_err("two sweeps").to_string();
         assert!(error.contains("sweep-89ab") && error.contains("sweep-cdef"), "{error}");
