@@ -106,7 +106,7 @@ impl Claim<'_> {
                     ),
                     Extent::UpTo => format!(
                         "Up to {others} colluders of {teachers} teachers: noise of any of them is known to the adversary and \
-                         of any others missing, of the same ones in every query"
+                         of any others missing, of the same teachers in every query"
                     ),
                 };
                 format!(
@@ -114,12 +114,12 @@ impl Claim<'_> {
                      claim without votes only."
                 )
             }
-            (Adversary::ExternalWithDropout | Adversary::ExternalWithCentral, Extent::Exactly) => format!(
-                "Noise of exactly {others} of {teachers} teachers is missing (dropout); nobody knows any of the rest."
-            ),
+            (Adversary::ExternalWithDropout | Adversary::ExternalWithCentral, Extent::Exactly) => {
+                format!("Noise of exactly {others} of {teachers} teachers is missing (dropout); the rest is secret.")
+            }
             (Adversary::ExternalWithDropout | Adversary::ExternalWithCentral, Extent::UpTo) => format!(
-                "Noise of up to {others} of {teachers} teachers is missing, of the same ones in every query (dropout); nobody \
-                 knows any of the rest."
+                "Noise of up to {others} of {teachers} teachers is missing, of the same teachers in every query (dropout); \
+                 the rest is secret."
             ),
         }
     }

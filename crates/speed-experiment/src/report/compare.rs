@@ -41,7 +41,7 @@ pub struct Comparison {
     pub runs: Vec<ComparedRun>,
     /// The settings, versions and machines that differ.
     pub settings: Vec<SettingDifference>,
-    /// The figures of whole runs; see `rows` for figures of rows.
+    /// The figures that a run has once; `rows` has the figures of each row.
     pub run_figures: Vec<FigureComparison>,
     /// The rows, by name.
     pub rows: Vec<RowComparison>,
