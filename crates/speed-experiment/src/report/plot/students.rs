@@ -19,8 +19,8 @@ const WIDTH: u32 = 620;
 
 const PAPER: RGBColor = RGBColor(222, 222, 222);
 const PAPER_MEAN: RGBColor = RGBColor(130, 130, 130);
-const KEY: &str =
-    "filled: averaged parameters, empty: last parameters; line: median; grey: the paper's mean \u{b1} deviation";
+const KEY: &str = "filled: averaged parameters, empty: last parameters; line: median";
+const KEY_OF_PAPER: &str = "; grey: the paper's mean \u{b1} deviation";
 
 /// Range below the worst student's accuracy that is drawn, in percentage points; lower values are from the start of the
 /// training.
@@ -126,7 +126,9 @@ fn draw(area: &Area<'_>, rows: &[&ReportRow], names: u32, title: &str) -> Option
     area.fill(&WHITE).ok()?;
     let (above, area) = area.split_vertically(64);
     let middle = i32::try_from(above.dim_in_pixel().0 / 2).ok()?;
-    for (y, size, text) in [(14, 18, title), (42, 13, KEY)] {
+    let has_paper = rows.iter().any(|row| row.paper.accuracy.is_some());
+    let key = format!("{KEY}{}", if has_paper { KEY_OF_PAPER } else { "" });
+    for (y, size, text) in [(14, 18, title), (42, 13, &key)] {
         let style = (FONT, size).into_font().color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
         above.draw_text(text, &style, (middle, y)).ok()?;
     }
